@@ -77,7 +77,6 @@ BEST: dict[str, Any] = {"extends": "best-sentence", "chunker": {"class": "Paragr
 
 @pytest.mark.parametrize("library", PLUG_INS)
 def test_components_of_another_library_are_stages(library: str, tmp_path: Path) -> None:
-    """Its retriever ranks the chunks of a document, and its model reads them."""
     pytest.importorskip(library)
     file = tmp_path / "own.py"
     file.write_text(PLUG_INS[library], encoding="utf-8")
@@ -92,7 +91,6 @@ def test_components_of_another_library_are_stages(library: str, tmp_path: Path) 
 
 
 def test_a_pipeline_is_a_runnable() -> None:
-    """It can be joined with other Runnables, and awaited."""
     pytest.importorskip("langchain_core")
     from langchain_core.runnables import RunnableLambda
 
@@ -105,7 +103,6 @@ def test_a_pipeline_is_a_runnable() -> None:
 
 
 def test_a_pipeline_is_a_component_of_haystack() -> None:
-    """It is part of a pipeline of Haystack, which can be saved and loaded."""
     pytest.importorskip("haystack")
     import haystack
 
@@ -123,7 +120,6 @@ def test_a_pipeline_is_a_component_of_haystack() -> None:
 
 
 def test_a_pipeline_is_a_model_of_the_evaluation_harness(tmp_path: Path) -> None:
-    """The harness scores tasks that generate text; other tasks raise an error."""
     lm_eval = pytest.importorskip("lm_eval")
     from leporello.adapters.lm_eval import LeporelloLM
 

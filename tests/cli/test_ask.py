@@ -27,7 +27,6 @@ def _file(tmp_path: Path) -> Path:
 
 
 def test_a_missing_file_is_refused_before_pipelines_are_imported(tmp_path: Path) -> None:
-    """The message names the file; the modules of a pipeline's stages are not imported."""
     code = "import sys; from leporello.cli import main\ntry: main()\nfinally: print(*sys.modules)"
     line = [sys.executable, "-c", code, "ask", str(tmp_path / "gone.pdf"), "Who?"]
     process = subprocess.run(line, capture_output=True, text=True, check=False, cwd=ROOT)
@@ -49,7 +48,6 @@ def test_a_missing_model_is_reported(file: Path, options: list[str], message: st
 
 
 def test_the_answer_is_the_first_line(file: Path) -> None:
-    """The confidence and the passage with its place follow, and the coverage is the last line."""
     first, confidence, place, *_, ledger = leporello(
         "ask", file, "Who found the unread fax?"
     ).stdout.splitlines()
@@ -61,7 +59,6 @@ def test_the_answer_is_the_first_line(file: Path) -> None:
 
 
 def test_the_cost_of_an_answer_is_printed_on_request(file: Path) -> None:
-    """`--verbose` adds scores of passages, and a last line with seconds and reads."""
     question = "Who found the unread fax?"
     *lines, cost = leporello("ask", file, question, "--verbose").stdout.splitlines()
     assert re.fullmatch(r"\d+\.\d s, 1 read", cost)
@@ -70,14 +67,12 @@ def test_the_cost_of_an_answer_is_printed_on_request(file: Path) -> None:
 
 
 def test_a_question_without_an_answer_is_reported(file: Path) -> None:
-    """The reader's threshold decides, which a user may set."""
     process = leporello("ask", file, "Who wrote Faust?", "--set", "reader.threshold=1000.0")
     assert process.stdout.splitlines()[0] == "The document does not say so."
     assert "passage 1" not in process.stdout
 
 
 def test_a_question_whose_words_do_not_occur_has_no_answer_and_no_passage(file: Path) -> None:
-    """A note gives the reason, without a confidence; a summary reads the complete document."""
     note, answer, ledger = leporello("ask", file, "submarine cables?").stdout.splitlines()
     assert note == "note: BM25 found no passage with a word of a question on this document"
     assert answer == "The document does not say so."
@@ -87,7 +82,6 @@ def test_a_question_whose_words_do_not_occur_has_no_answer_and_no_passage(file: 
 
 
 def test_another_language_is_noted_before_the_answer(tmp_path: Path) -> None:
-    """The note recommends another model."""
     path = tmp_path / "fähre.txt"
     path.write_text("Der Fährmann ist alt und er weiß nicht, was er will. " * 20, encoding="utf-8")
     first, *_ = leporello("ask", path, "Wer ist alt?").stdout.splitlines()
@@ -97,7 +91,6 @@ def test_another_language_is_noted_before_the_answer(tmp_path: Path) -> None:
 
 
 def test_a_document_cannot_control_the_terminal(tmp_path: Path) -> None:
-    """Escape sequences, carriage returns and bidirectional overrides are shown as escapes."""
     path = tmp_path / "ferry.txt"
     text = "The ferry \x1b]52;c;aGk=\x07\x9b2J\rsails\u202e at nine\u2066.\tשלום\u200f"
     path.write_bytes(text.encode())

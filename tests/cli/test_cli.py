@@ -63,7 +63,6 @@ def _project(folder: Path) -> Path:
 
 
 def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Path) -> None:
-    """The class may have a path or a dotted name, and a list of values sweeps its parameter."""
     config = _project(tmp_path)
     out = tmp_path / "out"
     process = leporello(
@@ -105,7 +104,6 @@ def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Pa
 def test_a_mistake_of_the_users_ends_with_status_2(
     tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    """The message names the mistake; no traceback is printed and no file is written."""
     (tmp_path / "README.md").write_text("A text.", encoding="utf-8")
     process = leporello(*arguments, status=2, folder=tmp_path)
     assert message in " ".join(process.stderr.split()).replace("│ ", "")
@@ -113,7 +111,6 @@ def test_a_mistake_of_the_users_ends_with_status_2(
 
 
 def test_a_run_without_limit_continues_a_limited_run(tmp_path: Path) -> None:
-    """The run's name does not depend on the limit; the shard that it cut is run again."""
     config = _project(tmp_path)
     command = ("run", *HERE, "mine", "--config", config, "--json")
     limited = json.loads(leporello(*command, "--limit", "5", folder=tmp_path).stdout)
@@ -130,7 +127,6 @@ def test_a_run_without_limit_continues_a_limited_run(tmp_path: Path) -> None:
 
 
 def test_a_file_that_a_command_did_not_write_is_not_replaced(tmp_path: Path) -> None:
-    """A report, a table or an export replaces an earlier one, but no other file of this name."""
     config, out, folder = _project(tmp_path), tmp_path / "out", tmp_path / "files"
     leporello("run", *HERE, "mine", "--config", config, "--out", out)
     write_files(folder, {"fields.yaml": "fields: {lamp: text}", "text.txt": "The lamp is blue."})
@@ -168,7 +164,6 @@ def test_the_recall_of_what_was_read_comes_before_that_of_hits(tmp_path: Path) -
 
 
 def test_check_reads_the_documents_files(tmp_path: Path) -> None:
-    """A file that is missing is an error with the line of its row, also beside other errors."""
     config = _project(tmp_path)
     assert "no errors: 1 pipeline, 1 task\n" in leporello("check", "--config", config).stdout
     write_files(tmp_path, {"lamps.jsonl": [{"id": "a", "document_path": "a.txt"}]})
@@ -190,7 +185,6 @@ def test_check_reports_the_faults_of_a_file_that_cannot_be_parsed_once(tmp_path:
 
 
 def test_score_computes_the_scores_of_the_run(tmp_path: Path) -> None:
-    """It reads a predictions.jsonl, or a JSON object of texts."""
     config = _project(tmp_path)
     out = tmp_path / "out"
     leporello("run", *HERE, "mine", "--config", config, "--out", out)
@@ -216,7 +210,6 @@ def test_score_computes_the_scores_of_the_run(tmp_path: Path) -> None:
 
 
 def test_score_reports_faulty_references(tmp_path: Path) -> None:
-    """The other examples are scored, and the exit status is 2."""
     rows = [{"id": i, "document": "d", "question": "q", "references": [i]} for i in ("A", "none")]
     config = "tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [option_letter]}}"
     answers = [{"A": "A", "none": "B"}]
@@ -228,7 +221,6 @@ def test_score_reports_faulty_references(tmp_path: Path) -> None:
 
 
 def test_explain_shows_the_stage_that_lost_the_evidence(tmp_path: Path) -> None:
-    """It also prints the hits, the exact input and the output."""
     config = _project(tmp_path)
     out = tmp_path / "out"
     leporello(
@@ -246,7 +238,6 @@ def test_explain_shows_the_stage_that_lost_the_evidence(tmp_path: Path) -> None:
 
 
 def test_list_and_schema_print_json() -> None:
-    """The list has every kind, and the schema every class."""
     lists = json.loads(leporello("list", "--json").stdout)
     assert set(lists) == {*KINDS_OF_THINGS} > {"pipelines", "tasks", "chunkers", "metrics"}
     assert (
@@ -274,7 +265,6 @@ def _pdf(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("suffix", ["txt", "md", "srt", "html", "pdf"])
 def test_ask_answers_from_a_file_of_any_format(tmp_path: Path, suffix: str) -> None:
-    """The output has the answer, the passage with its span and place, and the ledger."""
     fact = "The lighthouse keeper keeps a tame heron."
     filler = "Rain falls on the harbour. " * 50
     texts = {
@@ -306,7 +296,6 @@ def test_ask_answers_from_a_file_of_any_format(tmp_path: Path, suffix: str) -> N
 
 @pytest.mark.slow
 def test_a_language_model_answers(tmp_path: Path) -> None:
-    """SmolLM2 gives the same answers to the sample task's first questions in two runs."""
     args = ("run", "ask-smollm2", *HERE, "--limit", "3", "--show", "1", "--out")
     for name in ("one", "other"):
         process = leporello(*args, tmp_path / name)
@@ -318,7 +307,6 @@ def test_a_language_model_answers(tmp_path: Path) -> None:
 
 
 def test_a_command_without_arguments_shows_three_to_begin_with() -> None:
-    """`--help` lists all verbs by group."""
     assert 'ask FILE "QUESTION"' in leporello().stdout
     shown = leporello("--help").stdout
     assert [group for group in ("Ask:", "Experiment:", "Inspect:", "Share:") if group in shown] == [
@@ -327,7 +315,6 @@ def test_a_command_without_arguments_shows_three_to_begin_with() -> None:
 
 
 def test_list_fits_a_screen_and_finds_more() -> None:
-    """Entries can be searched, limited to offline pipelines, or printed in full."""
     lines = leporello("list").stdout.splitlines()
     assert len(lines) < 40
     assert "shuffle-gpt2" in leporello("list", "--search", "GPT-2 medium").stdout
@@ -340,7 +327,6 @@ def test_list_fits_a_screen_and_finds_more() -> None:
 
 
 def test_no_cell_of_a_table_is_folded_in_a_narrow_terminal() -> None:
-    """Columns that do not fit follow in a further table; long labels become numbers."""
     headers = ["pipeline", "chunker size", *(f"metric number {n}" for n in range(6))]
     rows = [["p" * 30, "50", *["73.28 [59.7, 86.2]"] * 6], ["q" * 30, "100", *["0.00"] * 6]]
     file = io.StringIO()

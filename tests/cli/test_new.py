@@ -28,7 +28,6 @@ def python(*arguments: str | Path, folder: Path, path: str | Path = "") -> str:
 
 
 def test_a_package_is_written_tested_installed_and_run(tmp_path: Path) -> None:
-    """The tests also pass before it is installed; `new` never overwrites folders."""
     leporello("new", "retriever", "SharedWords", folder=tmp_path)
     folder = tmp_path / "leporello-shared-words"
     refused = leporello("new", "retriever", "SharedWords", folder=tmp_path, status=2)
@@ -73,7 +72,6 @@ def test_packages_of_other_kinds_pass_their_tests(tmp_path: Path) -> None:
 def test_names_are_checked_before_anything_is_written(
     kind: str, name: str, message: str, tmp_path: Path
 ) -> None:
-    """The message suggests a valid name where there is an obvious one."""
     assert message in leporello("new", kind, name, folder=tmp_path, status=2).stderr
     assert not [*tmp_path.iterdir()]
 

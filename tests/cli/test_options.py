@@ -35,7 +35,6 @@ OPTIONS = RunOptions(
 def test_a_command_builds_its_options_from_its_words(
     words: list[str], expected: RunOptions
 ) -> None:
-    """An absent option has the default of the class."""
     built: list[RunOptions] = []
 
     @with_options(RunOptions, interrupts=None)
@@ -49,7 +48,6 @@ def test_a_command_builds_its_options_from_its_words(
 
 
 def test_a_function_takes_the_fields_of_its_options() -> None:
-    """The signature and the docstring contain every field."""
     names = [field.name for field in fields(RunOptions)]
     assert {*inspect.signature(run).parameters} == {*names}
     assert all(f"    {name}: " in (run.__doc__ or "") for name in names)
@@ -72,7 +70,6 @@ class _Terminal(io.StringIO):
 
 
 def test_a_long_wait_is_explained_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line disappears when the block ends; shorter waits and pipes show nothing."""
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     with waiting("reading a.pdf"):

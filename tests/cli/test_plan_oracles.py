@@ -56,7 +56,6 @@ def _points(config: Path, override: str, name: str = "mine") -> dict[str, str]:
 
 
 def test_the_rungs_return_as_many_chunks_as_the_pipelines_retriever(config: Path) -> None:
-    """They are points of one sweep, named by their classes."""
     sweep = oracle_sweep(JobOptions(["mine"], config=[config]))
     assert sweep.notes == ()
     points = _points(config, sweep.override)
@@ -66,7 +65,6 @@ def test_the_rungs_return_as_many_chunks_as_the_pipelines_retriever(config: Path
 
 
 def test_the_command_contains_a_nested_retriever_unchanged(config: Path) -> None:
-    """The rungs use the k of the outermost retriever that has one."""
     sweep = oracle_sweep(JobOptions(["nested"], config=[config]))
     points = _points(config, sweep.override, "nested")
     retriever = load_pipelines([config]).pipelines["nested"][0].build().retriever
@@ -75,7 +73,6 @@ def test_the_command_contains_a_nested_retriever_unchanged(config: Path) -> None
 
 
 def test_a_sweep_over_the_retriever_sweeps_the_rungs(config: Path) -> None:
-    """Two values of k by `--set` give two points per rung."""
     sweep = oracle_sweep(JobOptions(["mine"], config=[config], overrides=["retriever.k=1,2"]))
     retrievers = list(_points(config, sweep.override).values())
     assert sum("Oracle(k=" in retriever for retriever in retrievers) == 2
@@ -83,7 +80,6 @@ def test_a_sweep_over_the_retriever_sweeps_the_rungs(config: Path) -> None:
 
 
 def test_a_rung_without_its_gold_is_left_out(config: Path) -> None:
-    """It is left out if no task has that gold; a retriever without k is noted too."""
     sweep = oracle_sweep(JobOptions(["mine"], ["answers"], config=[config]))
     assert sweep.notes == ("Oracle is left out: no example of answers has gold evidence",)
     assert '{"class": "Oracle",' not in sweep.override
@@ -97,7 +93,6 @@ def test_a_rung_without_its_gold_is_left_out(config: Path) -> None:
 
 
 def test_the_printed_command_runs(config: Path) -> None:
-    """A shell can run it unchanged; it contains all options, and the notes are printed apart."""
     options = ("--task", "answers", "--config", config, "--set", "chunker.size=3", "--limit", "1")
     out = config.parent / "out of it"
     plan = leporello("plan", "mine", "--ladder", *options, "--out", out)

@@ -63,7 +63,6 @@ def run_prompt(
 
 
 def test_each_line_is_a_question_or_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands refer to the last answer; the prompt ends with its input."""
     lines = "Who found the fax?\n\n:why\n:ledger\n:passages\n:help\n:quit\nnever asked\n"
     status, shown = run_prompt(monkeypatch, lines, Lead())
     assert status == 0
@@ -86,7 +85,6 @@ def test_each_line_is_a_question_or_a_command(monkeypatch: pytest.MonkeyPatch) -
 def test_a_mistake_is_reported_and_the_prompt_continues(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], lines: str, error: str
 ) -> None:
-    """Without a terminal, the exit status is 1."""
     status, shown = run_prompt(monkeypatch, f"{lines}\nWho found the fax?", Lead())
     assert status == 1
     assert error in capsys.readouterr().err
@@ -106,7 +104,6 @@ def test_a_mistake_is_reported_and_the_prompt_continues(
 def test_a_follow_up_is_rewritten_by_the_model(
     monkeypatch: pytest.MonkeyPatch, rewritten: str, question: str
 ) -> None:
-    """The prompt shows the rewritten question, and ignores text that cannot be a question."""
     lines = "Who found the fax?\nAnd her brother?\n:why"
     _, shown = run_prompt(monkeypatch, lines, Writer(rewritten))
     assert (f"\nasked: {question}" in shown) is (question != "And her brother?")
@@ -118,7 +115,6 @@ def test_a_follow_up_is_rewritten_by_the_model(
 def test_json_has_one_line_per_answer(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An error is a line too; passages have their places beside their spans."""
     status, _ = run_prompt(monkeypatch, "Who found the fax?\n:nothing\n", Lead(), as_json=True)
     answer, error = map(json.loads, capsys.readouterr().out.splitlines())
     assert status == 1
@@ -127,7 +123,6 @@ def test_json_has_one_line_per_answer(
 
 
 def test_a_session_answers_about_another_document_with_the_same_stages() -> None:
-    """The new session begins without questions."""
     first = session(Lead())
     first.ask("Who?")
     second = first.about(Document("b.txt", "Something else."))
@@ -137,7 +132,6 @@ def test_a_session_answers_about_another_document_with_the_same_stages() -> None
 
 
 def test_control_c_discards_a_line_or_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-D and SIGTERM end the prompt."""
     handlers: dict[int, Any] = {}
     monkeypatch.setattr("signal.signal", handlers.__setitem__)
     monkeypatch.setattr("builtins.input", Mock(side_effect=[KeyboardInterrupt, "Who?", EOFError]))
@@ -150,7 +144,6 @@ def test_control_c_discards_a_line_or_an_answer(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_lines_can_be_edited_and_control_d_quits(tmp_path: Path) -> None:
-    """Only the user can read the file of the history."""
     path = tmp_path / "fax.txt"
     path.write_text(TEXT, encoding="utf-8")
     child, terminal = pty.fork()
@@ -174,7 +167,6 @@ def test_lines_can_be_edited_and_control_d_quits(tmp_path: Path) -> None:
 
 
 def test_files_are_distinguished_from_the_question(tmp_path: Path) -> None:
-    """The last argument is a question unless it is a file, or has the suffix of one."""
     path, second = tmp_path / "fax.txt", tmp_path / "boat.txt"
     path.write_text(TEXT, encoding="utf-8")
     second.write_text("Ned has a boat.", encoding="utf-8")

@@ -73,7 +73,6 @@ def _check(lines: list[str], expected: tuple[str, ...]) -> None:
 def test_a_misspelt_name_finds_the_one_in_a_file_that_was_not_opened(
     tmp_path: Path, use: Use, expected: tuple[str, ...]
 ) -> None:
-    """Suggested names are from the table of built-in names."""
     _check(_errors(tmp_path, (), use), expected)
 
 
@@ -177,7 +176,6 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
 def test_a_bad_file_is_reported_with_all_its_faults(
     tmp_path: Path, texts: tuple[str | bytes, ...], expected: tuple[str, ...]
 ) -> None:
-    """Faults of several files are reported together."""
     _check(sorted(_errors(tmp_path, texts)), tuple(sorted(expected)))
 
 
@@ -200,7 +198,6 @@ def test_a_pipeline_that_replaces_a_built_in_one_is_named_with_the_faults_that_i
 
 
 def test_a_users_name_replaces_the_built_in_one_everywhere(tmp_path: Path) -> None:
-    """Built-in pipelines that extend it change too."""
     file = tmp_path / "mine.yaml"
     file.write_text(
         "pipelines:\n"
@@ -223,7 +220,6 @@ def test_a_users_name_replaces_the_built_in_one_everywhere(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "{}\n", "\ufeff"])
 def test_a_file_without_declarations_changes_nothing(tmp_path: Path, text: str) -> None:
-    """It counts as an empty mapping."""
     file = tmp_path / "mine.yaml"
     file.write_text(text, encoding="utf-8")
     assert load_config([file]).default_pipeline == load_config().default_pipeline

@@ -55,7 +55,6 @@ def test_built_in_declarations_have_no_faults() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_built_in_file_matches_the_schema(file: Path) -> None:
-    """Editors mark no faults in it."""
     validator = Draft202012Validator(schema())
     assert [error.message for error in validator.iter_errors(read_tree(file).plain())] == []
 
@@ -118,7 +117,6 @@ def test_an_error_of_a_broken_installation_advises_to_install_again(
     call: Callable[[], object],
     messages: tuple[str, ...],
 ) -> None:
-    """It names the file, and the line if the file is not YAML."""
     change(copy)
     with pytest.raises(UserError) as caught:
         call()
@@ -126,7 +124,6 @@ def test_an_error_of_a_broken_installation_advises_to_install_again(
 
 
 def test_a_broken_file_matters_only_if_its_names_are_used(copy: Path) -> None:
-    """Other files stay closed, and their faults unreported."""
     file = copy / "papers/ours.yaml"
     file.write_text(file.read_text("utf-8").replace("size: 100}", "sice: 100}"), "utf-8")
     _paper("pipelines: [")(copy)

@@ -38,14 +38,12 @@ def _one(config: Config, name: str) -> PipelineSpec:
 
 
 def test_a_stage_left_out_has_a_default_but_the_reader() -> None:
-    """The defaults are Whole, All and Stuff."""
     stages = _one(load_config(), "lead").stages
     names = {key: spec.name for key, spec in stages.items()}
     assert names == {"chunker": "Whole", "retriever": "All", "reader": "Lead", "combiner": "Stuff"}
 
 
 def test_a_stage_that_names_a_class_replaces_the_parents(tmp_path: Path) -> None:
-    """A stage without a class is merged into it."""
     config = _load(
         tmp_path,
         """
@@ -69,7 +67,6 @@ def test_a_stage_that_names_a_class_replaces_the_parents(tmp_path: Path) -> None
 
 
 def test_a_file_of_the_users_may_extend_the_built_in_pipelines(tmp_path: Path) -> None:
-    """The user's file overrides built-in files, including the default."""
     config = _load(
         tmp_path,
         """
@@ -83,7 +80,6 @@ def test_a_file_of_the_users_may_extend_the_built_in_pipelines(tmp_path: Path) -
 
 
 def test_a_list_sweeps_where_the_parameter_takes_no_list(tmp_path: Path) -> None:
-    """The name of a point includes path and value; a parameter of lists is not swept."""
     config = _load(
         tmp_path,
         """
@@ -105,7 +101,6 @@ def test_a_list_sweeps_where_the_parameter_takes_no_list(tmp_path: Path) -> None
 
 
 def test_whole_stages_and_nested_ones_can_be_swept(tmp_path: Path) -> None:
-    """`{sweep: [...]}` sweeps the stage; lists in nested stages sweep too."""
     config = _load(
         tmp_path,
         """
@@ -138,7 +133,6 @@ def test_whole_stages_and_nested_ones_can_be_swept(tmp_path: Path) -> None:
 
 
 def test_a_bare_list_for_an_open_parameter_asks_for_sweep(tmp_path: Path) -> None:
-    """A list is ambiguous for a parameter that takes a list or a single value."""
     _write(
         tmp_path,
         """
@@ -170,7 +164,6 @@ def test_a_bare_list_for_an_open_parameter_asks_for_sweep(tmp_path: Path) -> Non
 
 
 def test_set_changes_and_sweeps_only_the_selected_pipelines(tmp_path: Path) -> None:
-    """Values are YAML; commas sweep; paths reach into nested stages; classes are replaced."""
     text = """
     pipelines:
       one:
@@ -195,7 +188,6 @@ def test_set_changes_and_sweeps_only_the_selected_pipelines(tmp_path: Path) -> N
 
 
 def test_all_faults_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
-    """Faults include unknown keys, classes and parameters, wrong types and values, and circles."""
     faults = _faults(
         tmp_path,
         """\
@@ -257,7 +249,6 @@ def test_all_faults_are_reported_at_once_with_their_lines(tmp_path: Path) -> Non
 
 
 def test_a_file_that_cannot_be_read_is_an_error_in_one_line(tmp_path: Path) -> None:
-    """It is missing, a folder, or not UTF-8."""
     with pytest.raises(UserError, match="there is no such file"):
         load_config([tmp_path / "absent.yaml"])
     with pytest.raises(UserError, match="is a folder; name one file"):
@@ -298,7 +289,6 @@ def test_a_file_that_cannot_be_read_is_an_error_in_one_line(tmp_path: Path) -> N
 def test_a_plug_in_that_cannot_be_loaded_is_a_fault_with_its_reason(
     tmp_path: Path, source: str, message: str
 ) -> None:
-    """Errors at import become faults with the line of the YAML."""
     _write(tmp_path, source, "plug.py")
     [fault] = _faults(
         tmp_path,
@@ -314,7 +304,6 @@ def test_a_plug_in_that_cannot_be_loaded_is_a_fault_with_its_reason(
 
 
 def test_a_plug_in_may_import_its_neighbour_and_be_named_by_dots(tmp_path: Path) -> None:
-    """Modules are found in the folder of the YAML file."""
     _write(tmp_path, "WORDS = 4\n", "neighbour_of_plug.py")
     _write(
         tmp_path,
@@ -344,7 +333,6 @@ def test_a_plug_in_may_import_its_neighbour_and_be_named_by_dots(tmp_path: Path)
 
 
 def test_a_plug_in_may_inherit_a_built_in_class(tmp_path: Path) -> None:
-    """Inherited and new parameters are checked by the annotations of their modules."""
     source = """
         from __future__ import annotations
 
@@ -388,7 +376,6 @@ def test_a_plug_in_may_inherit_a_built_in_class(tmp_path: Path) -> None:
     ],
 )
 def test_a_faulty_set_is_reported_as_of_the_command_line(override: str, message: str) -> None:
-    """`--set` is checked like a file."""
     with pytest.raises(ConfigError) as caught:
         load_config([], [override], ["ask-smollm2"])
     assert str(caught.value).startswith("command line: ")
@@ -396,7 +383,6 @@ def test_a_faulty_set_is_reported_as_of_the_command_line(override: str, message:
 
 
 def test_pipelines_are_selected_by_name_point_or_pattern(tmp_path: Path) -> None:
-    """The error for an unknown name suggests a similar one."""
     config = _load(tmp_path, "pipelines:\n  m: {extends: lead, reader: {words: [3, 4]}}\n")
     assert len(config.select(["m"])) == 2
     assert len(config.select(["m@reader.words=3"])) == 1
@@ -406,7 +392,6 @@ def test_pipelines_are_selected_by_name_point_or_pattern(tmp_path: Path) -> None
 
 
 def test_a_resolved_pipeline_loads_again_as_itself(tmp_path: Path) -> None:
-    """run.yaml is a config that includes every default."""
     point = _one(load_config(), "ask-fused")
     path = tmp_path / "run.yaml"
     write_yaml(path, {"pipelines": {"again": point.resolved()}})
@@ -414,7 +399,6 @@ def test_a_resolved_pipeline_loads_again_as_itself(tmp_path: Path) -> None:
 
 
 def test_values_that_differ_in_blanks_are_different_points(tmp_path: Path) -> None:
-    """Their names are different."""
     stops = '{sweep: [["a b"], ["ab"]]}'
     config = _load(tmp_path, f"pipelines: {{m: {{reader: {{class: CausalLM, stop: {stops}}}}}}}\n")
     assert [point.name for point in config.select(["m"])] == [
@@ -425,7 +409,6 @@ def test_values_that_differ_in_blanks_are_different_points(tmp_path: Path) -> No
 
 
 def test_set_sweeps_classes_and_reaches_into_swept_stages(tmp_path: Path) -> None:
-    """`retriever.class=BM25,TfIdf` sweeps; a child's parameters change each swept stage."""
     config = load_config([], ["retriever.class=BM25,TfIdf"], ["lead"])
     assert [point.name for point in config.select(["lead"])] == [
         "lead@retriever=BM25",
@@ -445,7 +428,6 @@ def test_set_sweeps_classes_and_reaches_into_swept_stages(tmp_path: Path) -> Non
 
 
 def test_a_task_may_have_its_own_default_pipeline(tmp_path: Path) -> None:
-    """It runs if no pipeline is named; unknown names are faults."""
     default = "default: {pipeline: lead, task: sample, pipelines: {sample: best-sentence}}\n"
     config = _load(tmp_path, default)
     assert [(p.name, t.name) for p, t in config.jobs([], ["sample"])] == [
@@ -468,7 +450,6 @@ def test_settings_need_a_pipeline_where_a_task_has_its_own(tmp_path: Path) -> No
 
 
 def test_pipelines_that_run_offline_are_marked() -> None:
-    """Pipelines with hub models, servers or untrained models are not marked."""
     listed = listing(what="pipelines")["pipelines"]
     offline = {name for name, text in listed.items() if text.endswith("(offline)")}
     assert {"default", "lead", "best-sentence"} <= offline

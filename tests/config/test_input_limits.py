@@ -59,7 +59,6 @@ _WIDE = "".join(f"c{n}: {{}}, " for n in range(200))
 def test_an_oversized_config_is_a_fault_with_its_line(
     tmp_path: Path, text: str, fault: str
 ) -> None:
-    """The error comes before any sweep or alias is expanded."""
     path = tmp_path / "mine.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:

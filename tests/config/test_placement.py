@@ -64,7 +64,6 @@ def faults(config: Path, *overrides: str) -> list[str]:
 
 
 def test_a_pipeline_sets_its_placement(tmp_path: Path) -> None:
-    """Missing settings have defaults; a host without a port gets Ray's port."""
     config = mine(tmp_path, "{executor: ray, address: head, workers: 4, worker_memory: 4GiB}")
     [job] = prepared_jobs(config)
     expected = Placement("ray", address="head:6379", workers=4, worker_memory="4GiB")
@@ -73,7 +72,6 @@ def test_a_pipeline_sets_its_placement(tmp_path: Path) -> None:
 
 
 def test_faults_of_a_placement_are_reported_with_their_lines(tmp_path: Path) -> None:
-    """Faults are unknown settings, invalid values, lists and contradictions."""
     config = write(
         tmp_path,
         """
@@ -130,7 +128,6 @@ def test_faults_of_a_placement_are_reported_with_their_lines(tmp_path: Path) -> 
     ],
 )
 def test_an_invalid_address_of_a_cluster_is_refused(address: str, message: str) -> None:
-    """The message names the alternative."""
     with pytest.raises(ValueError, match=r"^address: ") as caught:
         Placement("ray", address=address)
     assert message in str(caught.value)
@@ -155,7 +152,6 @@ def test_a_placement_is_inherited_key_by_key(tmp_path: Path) -> None:
 
 
 def test_set_changes_a_placement_but_cannot_sweep_it(tmp_path: Path) -> None:
-    """It changes settings like a pipeline that extends this one."""
     config = mine(tmp_path, "{executor: ray, address: auto, workers: 4}")
     [job] = prepared_jobs(config, overrides=["placement.executor=local", "placement.workers=2"])
     assert job.placement == Placement(workers=2)
@@ -164,7 +160,6 @@ def test_set_changes_a_placement_but_cannot_sweep_it(tmp_path: Path) -> None:
 
 
 def test_flags_override_the_placement_of_every_pipeline(tmp_path: Path) -> None:
-    """Settings without a flag stay."""
     config = write(tmp_path, FAMILY)
     flags: dict[str, Any] = {"executor": "local", "workers": "auto", "worker_gpus": None}
     for job in prepared_jobs(config, "parent", "more", "here", tasks=["rows"], **flags):
@@ -172,7 +167,6 @@ def test_flags_override_the_placement_of_every_pipeline(tmp_path: Path) -> None:
 
 
 def test_the_command_line_has_the_flags(tmp_path: Path) -> None:
-    """They are checked like settings in YAML."""
     config = mine(tmp_path, "{workers: 0}")
     options: list[str | Path] = ["--config", config, "--out", tmp_path / "out"]
     ray = ["--executor", "ray", "--address", "head", "--selectors", "2", "--worker-gpus", "1.5"]
@@ -204,7 +198,6 @@ def test_a_placement_does_not_change_results(tmp_path: Path) -> None:
 def test_ray_without_its_extra_is_an_error_before_the_run_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message has the command that installs it."""
     config = mine(tmp_path, "{executor: ray}")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError, match=r"pip install 'leporello\[ray\]'"):
@@ -230,7 +223,6 @@ def test_auto_is_one_worker_per_gpu_or_limited_by_cores_and_memory(
 
 
 def test_plan_shows_the_placement_of_each_pipeline(tmp_path: Path) -> None:
-    """A placement is one line."""
     config = write(tmp_path, FAMILY)
     options: list[str | Path] = ["--config", config, "--task", "rows", "--out", tmp_path / "out"]
     result = leporello("plan", "more", "here", *options)

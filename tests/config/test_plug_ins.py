@@ -69,7 +69,6 @@ def config(folder: Path, retriever: str) -> Path:
 def test_a_class_of_an_installed_package_is_named_like_a_built_in_one(
     install: Install, tmp_path: Path
 ) -> None:
-    """It is checked, and listed with its package and version."""
     install("last_ones", retrievers="Last = last_ones:Last")
     [point] = load_config([config(tmp_path, "{class: Last, k: 2}")]).pipelines["mine"]
     assert point.build().retriever.k == 2
@@ -90,7 +89,6 @@ def test_a_class_of_an_installed_package_is_named_like_a_built_in_one(
 def test_two_classes_with_the_same_name_are_a_fault_that_names_both(
     install: Install, tmp_path: Path, names: tuple[str, ...], message: str
 ) -> None:
-    """It is reported only if the name is used."""
     for package, name in zip(("one", "two"), names, strict=False):
         install(package, retrievers=f"{name} = {package}:Last")
     load_config([config(tmp_path, "{class: one.Last}")])
@@ -101,7 +99,6 @@ def test_two_classes_with_the_same_name_are_a_fault_that_names_both(
 def test_a_package_that_cannot_be_imported_does_not_affect_others(
     install: Install, tmp_path: Path
 ) -> None:
-    """Its class is listed with the error; using it is a fault with the line of the error."""
     module = install("broken", "x = 1\ny = x / 0\n", retrievers="Broken = broken:Broken")
     assert "division by zero" in leporello("list", "retrievers", "--json").output
     with pytest.raises(
@@ -112,7 +109,6 @@ def test_a_package_that_cannot_be_imported_does_not_affect_others(
 
 
 def test_a_name_is_short_for_a_class_without_parameters(tmp_path: Path) -> None:
-    """It is allowed for stages, nested stages and in sweeps; `check` prints the long form."""
     file = tmp_path / "short.yaml"
     file.write_text(
         "pipelines:\n  base: {retriever: TfIdf, reader: Lead}\n"
@@ -160,7 +156,6 @@ BOOM = "import os\n\n\ndef half(x):\n    return x / 0\n\n\nhalf(1)\n"
     ],
 )  # fmt: skip
 def test_an_unknown_class_is_a_fault(tmp_path: Path, name: str, message: str) -> None:
-    """The message includes the reason and a suggestion, whatever the name is."""
     (tmp_path / "parts/deep").mkdir(parents=True)
     (tmp_path / "boom.py").write_text(BOOM)
     (tmp_path / "plain.py").write_text("def half(x):\n    return x\n\n\nclass Whole:\n    pass\n")
@@ -205,7 +200,6 @@ class Echo:
 
 
 def test_a_users_trackers_and_report_sections(install: Install, tmp_path: Path) -> None:
-    """They come from entry points or files; errors have their lines, results are checked."""
     module = install("others", OTHERS, trackers="printing = others:Printing")
     run = tmp_path / "run"
     leporello("run", "lead", "--task", "sample", "--limit", 2, "--workers", 0, "--out", run)
@@ -228,7 +222,6 @@ def test_a_users_trackers_and_report_sections(install: Install, tmp_path: Path) 
 
 
 def test_a_users_backend_enters_signatures(tmp_path: Path) -> None:
-    """It is named and checked like a built-in backend, and results depend on its source."""
     (tmp_path / "others.py").write_text(OTHERS)
     reader = "{class: CausalLM, model: smollm2-135m-instruct, backend: ./others.py:Echo%s}"
     file = tmp_path / "mine.yaml"

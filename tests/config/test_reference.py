@@ -28,7 +28,6 @@ def _classes() -> Iterator[type]:
 
 @pytest.mark.parametrize("cls", [*_classes()], ids=lambda cls: cls.__name__)
 def test_a_class_and_each_of_its_parameters_are_described(cls: type) -> None:
-    """Docstrings, which may be inherited, describe exactly the parameters."""
     text, described = docstring(cls)
     assert text
     assert [name for name in parameters(cls) if not described.get(name)] == []
@@ -59,7 +58,6 @@ def _properties(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_the_schema_describes_every_property() -> None:
-    """Defaults are included if YAML can express them."""
     tree: Any = schema()
     properties = [*_properties(tree)]
     assert len(properties) > 700
@@ -74,7 +72,6 @@ def test_the_schema_describes_every_property() -> None:
 
 
 def test_the_schema_refuses_mistakes() -> None:
-    """Wrong classes, parameters and metrics are rejected; names of other modules are allowed."""
     tree: Any = parse((ROOT / "pipelines.yaml").read_text(encoding="utf-8"), None).plain()
     validator = Draft202012Validator(schema())
     short = {"reader": "Lead", "combiner": "./own.py:Mine"}
@@ -88,7 +85,6 @@ def test_the_schema_refuses_mistakes() -> None:
 
 
 def test_list_shows_a_class_with_its_parameters() -> None:
-    """Names may be plain or dotted, output may be JSON; settings of pipelines are shown too."""
     shown = " ".join(leporello("list", "BM25").stdout.split())
     assert "b: float >= 0 <= 1 = 0.75 Length penalty of long chunks; 0 for no penalty." in shown
     assert "retriever: {class: BM25, k: 3}" in shown

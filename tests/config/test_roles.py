@@ -24,7 +24,6 @@ def _points(folder: Path, text: str, *overrides: str) -> Mapping[str, Sequence[P
 def test_each_role_has_its_reader_and_an_empty_role_is_the_reader_of_answers(
     tmp_path: Path,
 ) -> None:
-    """`answer` in `readers` is the pipeline's `reader`."""
     [point] = _points(tmp_path, f"  mine: {{{READERS}}}")["mine"]
     stages = point.build()
     assert isinstance(stages.reader, BestSentence)
@@ -36,14 +35,12 @@ def test_each_role_has_its_reader_and_an_empty_role_is_the_reader_of_answers(
 
 
 def test_a_single_reader_has_all_roles(tmp_path: Path) -> None:
-    """A stage may use any role."""
     text = "  mine: {reader: Lead, combiner: {class: MapReduce, map_role: summarise}}"
     [point] = _points(tmp_path, text)["mine"]
     assert point.build().reader_of("summarise") == Lead()
 
 
 def test_readers_are_merged_role_by_role_and_swept(tmp_path: Path) -> None:
-    """They are merged like stages, and `--set` changes them."""
     text = f"  base: {{{READERS}}}\n  mine: {{extends: base, readers: {{words: {{words: 3}}}}}}"
     [point] = _points(tmp_path, text)["mine"]
     assert point.readers["words"].params == {"words": 3}
@@ -54,7 +51,6 @@ def test_readers_are_merged_role_by_role_and_swept(tmp_path: Path) -> None:
 
 
 def test_a_role_that_no_stage_names_is_not_a_fault(tmp_path: Path) -> None:
-    """A class may use the role without a parameter."""
     [point] = _points(tmp_path, f"  mine: {{{READERS}}}")["mine"]
     assert point.unasked() == ["words"]
 
@@ -74,7 +70,6 @@ def test_a_role_that_no_stage_names_is_not_a_fault(tmp_path: Path) -> None:
     ],
 )
 def test_faults_are_reported_with_their_line(tmp_path: Path, keys: str, message: str) -> None:
-    """Loading the config reports them."""
     with pytest.raises(ConfigError) as raised:
         _points(tmp_path, f"  mine: {{{keys}}}")
     assert message in str(raised.value)

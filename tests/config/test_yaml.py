@@ -56,7 +56,6 @@ def test_a_plain_scalar_that_yaml_1_2_has_no_type_for_is_text(text: str) -> None
 
 @pytest.mark.parametrize(("text", "value"), [*_NUMBERS.items(), *_WORDS.items()])
 def test_a_plain_scalar_has_the_type_of_yaml_1_2(text: str, value: object) -> None:
-    """Quoted values and keys are text."""
     read: Any = parse(f"a: {text}\nb: '{text}'\n? {text}\n: 1", None).plain()
     assert (repr(read["a"]), read["b"], read[text]) == (repr(value), text, 1)
 
@@ -77,7 +76,6 @@ def test_a_plain_scalar_has_the_type_of_yaml_1_2(text: str, value: object) -> No
     ],
 )  # fmt: skip
 def test_yaml_that_is_allowed(text: str, value: dict[str, Any]) -> None:
-    """Anchors and aliases are supported; a merge key is an ordinary key."""
     assert parse(text, None).plain() == value
 
 
@@ -134,7 +132,6 @@ def test_a_hundred_levels_are_allowed() -> None:
     ids=lambda value: str(value)[:30],
 )  # fmt: skip
 def test_a_fault_of_yaml_has_its_line_and_reason(text: str, faults: list[str]) -> None:
-    """All faults are reported at once, except syntax errors and size limits."""
     assert _faults(text) == faults
 
 
@@ -147,7 +144,6 @@ def test_a_fault_of_yaml_has_its_line_and_reason(text: str, faults: list[str]) -
     ],
 )  # fmt: skip
 def test_a_syntax_error_has_its_line(text: str, line: int) -> None:
-    """The text is the parser's message."""
     [fault] = _faults(text)
     assert fault.startswith(f"{line}: {_SYNTAX}")
 
@@ -159,7 +155,6 @@ def test_an_escape_beyond_unicode_is_a_fault() -> None:
 
 
 def test_values_are_written_so_that_they_are_read_as_they_were(tmp_path: Path) -> None:
-    """Texts that look like other types are quoted, and keys keep their order."""
     odd = ("9" * 500, "a\nb", " a ", "a: b", "- a", "é\U0001f600", "\u2028", "x " * 90)
     texts = [*_TEXTS, *_NUMBERS, *_WORDS, *odd]
     values: list[Any] = [*texts, 1e-5, 1e20, 1.0, -0.0, math.inf, 10**30, True, None, [], {}, [[1]]]

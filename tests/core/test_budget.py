@@ -16,7 +16,6 @@ def test_ledgers_are_added_and_subtracted() -> None:
 
 
 def test_a_limit_is_reached_before_it_is_exceeded() -> None:
-    """Only limits that are set are checked, in the order of the fields."""
     for budget in (Budget(tokens=25, dollars=0.5), Budget(tokens=24)):
         assert budget.reached(SPENT) == "tokens"
     assert not Budget(tokens=25, dollars=0.5).is_exceeded(SPENT)
@@ -26,7 +25,6 @@ def test_a_limit_is_reached_before_it_is_exceeded() -> None:
 
 
 def test_workers_share_the_remaining_budget() -> None:
-    """Shares never exceed the remaining budget, and shares of tokens are integers."""
     shared = SharedBudget(Budget(tokens=100, dollars=2.0), workers=3)
     assert shared.share == Budget(tokens=33, dollars=2 / 3)
     shared.spent += SPENT

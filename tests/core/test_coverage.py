@@ -20,7 +20,6 @@ SPANS = st.lists(
 def test_parts_add_up_to_the_file(
     selected: list[Span], read: list[Span], unchunked: int, lost: list[tuple[int, bool]]
 ) -> None:
-    """For any selection, reads and losses, parts sum to the length and shares to 1."""
     losses = tuple(Loss("image", "reason", "", length, 1, furniture) for length, furniture in lost)
     ledger = asdict(Coverage.of(50, losses, selected, read, unchunked=unchunked))
     assert min(ledger.values()) >= 0
@@ -29,7 +28,6 @@ def test_parts_add_up_to_the_file(
 
 
 def test_an_empty_file_has_no_shares() -> None:
-    """Means ignore empty files."""
     empty = asdict(Coverage.of(0, (), (), ()))
     half = asdict(Coverage.of(4, (), (Span(0, 2),), (Span(0, 2),)))
     assert shares(empty) == {}
@@ -38,7 +36,6 @@ def test_an_empty_file_has_no_shares() -> None:
 
 
 def test_losses_of_a_kind_share_one_line() -> None:
-    """Counts and characters are summed, and a few places are listed."""
     pages = [Loss("page without text", "scanned", f"p. {n}", 100) for n in range(1, 7)]
     assert loss_lines([*pages, Loss("image", "not read", count=3)]) == [
         "6 × page without text (600 characters; p. 1, p. 2, p. 3, p. 4, …): scanned",

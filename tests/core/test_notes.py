@@ -71,14 +71,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_run_stores_and_shows_notes(folder: Path, workers: int) -> None:
-    """Each example has the notes of its own stages, once; the summary counts them."""
     config: list[str | Path] = ["--config", folder / "mine.yaml", "--workers", str(workers)]
     process = leporello("run", *HERE, "mine", "--task", "rows", *config, "--out", folder / "run")
     notes = {r["id"]: r["notes"] for r in read_lines(folder / "run/mine/rows/calls.jsonl")}
-    assert notes == {
-        "short": [SHORT, "read twice"],
-        "long": ["no half was chosen", "read twice"],
-    }
+    assert notes == {"short": [SHORT, "read twice"], "long": ["no half was chosen", "read twice"]}
     assert "notes on 2 of 2 examples" in process.stdout
     assert "2x read twice" in process.stdout
     assert f"1x {SHORT}" in process.stdout
@@ -87,7 +83,6 @@ def test_a_run_stores_and_shows_notes(folder: Path, workers: int) -> None:
 
 
 def test_ask_shows_notes(folder: Path) -> None:
-    """They are shown with the answer, as text and in JSON."""
     (folder / "short.txt").write_text("a few words")
     command: list[str | Path] = ["ask", folder / "short.txt", "which?", "--pipeline", "mine"]
     config: list[str | Path] = ["--config", folder / "mine.yaml"]
@@ -97,7 +92,6 @@ def test_ask_shows_notes(folder: Path) -> None:
 
 
 def test_outside_a_run_a_note_is_a_warning() -> None:
-    """Direct calls of a stage from Python show its notes too."""
     with pytest.warns(UserWarning, match="fell back"):
         note("fell back")
 

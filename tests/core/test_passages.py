@@ -50,7 +50,6 @@ def passages(draw: st.DrawFn, document: Document = DOCUMENT) -> list[Chunk]:
 
 @given(passages(), st.data())
 def test_coverage_adds_up_for_all_passages(nodes: list[Chunk], data: st.DataObject) -> None:
-    """Each character is in one part; characters read or represented are counted once."""
     hits = data.draw(st.lists(st.sampled_from(nodes)))
     read = Read(tuple(data.draw(st.lists(st.sampled_from(nodes)))))
     cut = data.draw(st.integers(0, 30))
@@ -68,7 +67,6 @@ def test_coverage_adds_up_for_all_passages(nodes: list[Chunk], data: st.DataObje
 
 @given(passages())
 def test_passages_are_stored_as_json_without_loss(nodes: list[Chunk]) -> None:
-    """Texts, spans and sources are restored."""
     restored = from_table(DOCUMENT, json.loads(json.dumps(to_table(nodes))))
     assert [*restored] == nodes
     assert [*map(spans_of, restored)] == [*map(spans_of, nodes)]
@@ -77,14 +75,12 @@ def test_passages_are_stored_as_json_without_loss(nodes: list[Chunk]) -> None:
 
 @given(passages())
 def test_passages_made_from_a_document_have_no_fault(nodes: list[Chunk]) -> None:
-    """Their spans are within the document, and within `start` and `end`."""
     for node in nodes:
         assert fault_of(node, DOCUMENT) == ""
         assert merge([node.span]) == merge([node.span, *spans_of(node)])
 
 
 def test_a_passage_represents_its_sources_without_the_gaps_between_them() -> None:
-    """`start` and `end` enclose its spans."""
     first, last = DOCUMENT.chunk(0, 21), DOCUMENT.chunk(45, 59)
     both = Passage.of("summary", ["A mule and a laugh."], [last, first])
     above = Passage.of("summary", ["Mules."], [both, DOCUMENT.chunk(10, 30)], "mule")
@@ -95,7 +91,6 @@ def test_a_passage_represents_its_sources_without_the_gaps_between_them() -> Non
 
 
 def test_a_reader_receives_parts_and_only_complete_passages_fit() -> None:
-    """A passage that exceeds the input window is left out."""
     chunk = DOCUMENT.chunk(0, 21)
     passage = Passage.of("context", ["Of a farm:", chunk], [chunk])
     read = Read(("before", passage, chunk))
@@ -115,7 +110,6 @@ def test_a_cut_passage_represents_no_spans() -> None:
 
 @pytest.mark.parametrize(("parts", "sources"), [([" "], [DOCUMENT.chunk(0, 5)]), (["text"], [])])
 def test_a_passage_needs_text_and_sources(parts: list[str], sources: list[Chunk]) -> None:
-    """Its creation raises an error otherwise."""
     with pytest.raises(ValueError, match="needs text and source chunks"):
         Passage.of("summary", parts, sources)
 
@@ -141,7 +135,6 @@ def _circle() -> Chunk:
     ],
 )
 def test_faults_of_plug_in_passages_are_reported(chunk: Any, message: str) -> None:
-    """Spans of another document or outside the text, missing text, a cycle."""
     import re
 
     assert re.search(message, fault_of(chunk, DOCUMENT))

@@ -63,7 +63,6 @@ def test_a_verb_imports_no_library_that_it_does_not_use(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["leporello", "leporello.api"])
 def test_exported_names_exist_and_are_sorted(name: str) -> None:
-    """`__all__` is complete and in order."""
     module = importlib.import_module(name)
     assert module.__all__ == sorted(module.__all__)
     assert all(hasattr(module, exported) for exported in module.__all__)

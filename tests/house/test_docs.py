@@ -44,7 +44,6 @@ def _pages() -> dict[str, str]:
 
 
 def test_commands_in_the_guides_use_existing_verbs_and_options() -> None:
-    """Also, every verb has help."""
     options = {name: {"--help", *options_of(verb)} for name, verb in verbs()}
     wrong = []
     for page, text in _pages().items():
@@ -64,7 +63,6 @@ def test_commands_in_the_guides_use_existing_verbs_and_options() -> None:
 
 @pytest.mark.integration
 def test_the_tutorial_prints_the_output_that_it_shows(tmp_path: Path) -> None:
-    """Writes its files and runs its commands; `…` matches any text."""
     blocks = re.findall(
         r'(<!-- not replayed.*-->\n)?```(\w+)(?: title="(.*?)")?\n(.*?)```',
         (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"),
@@ -99,7 +97,6 @@ def _replay(command: str, folder: Path) -> None:
 
 
 def test_the_configs_of_the_readme_load(tmp_path: Path) -> None:
-    """Each block that declares pipelines is a valid config."""
     [retriever] = [block for block in _blocks(README, "python") if "class Longest" in block]
     (tmp_path / "my_retriever.py").write_text(retriever, encoding="utf-8")
     blocks = [block for block in _blocks(README, "yaml") if "pipelines:" in block]
@@ -113,7 +110,6 @@ def test_the_configs_of_the_readme_load(tmp_path: Path) -> None:
 
 
 def test_the_sweep_of_the_guide_to_files_has_the_points_that_it_names(tmp_path: Path) -> None:
-    """The configs of docs/files.md load together."""
     paths: list[Path] = []
     for block in _blocks((ROOT / "docs" / "files.md").read_text(encoding="utf-8"), "yaml"):
         paths.append(tmp_path / f"{len(paths)}.yaml")
@@ -147,7 +143,6 @@ def test_the_readme_shows_the_faults_of_a_config_word_for_word(tmp_path: Path) -
 
 
 def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
-    """The loader and the stages of docs/plug-ins.md work together."""
     lines = ["pipelines:", "  guide:"]
     *stages, loader, _, _ = _blocks(PLUG_INS, "python")
     (tmp_path / "own.py").write_text(loader, encoding="utf-8")
@@ -169,7 +164,6 @@ def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
 
 
 def test_the_task_and_the_metric_of_the_guide_work(tmp_path: Path) -> None:
-    """The task can be divided into shards; the metric uses its tolerance."""
     for name in "abc":
         (tmp_path / name).write_text(f"Dear {name}")
     names: dict[str, Any] = {}
@@ -189,7 +183,6 @@ def test_the_task_and_the_metric_of_the_guide_work(tmp_path: Path) -> None:
 
 
 def test_the_reader_and_the_combiner_of_the_guide_to_training_learn(tmp_path: Path) -> None:
-    """The trained pipeline of docs/training.md answers."""
     lines = ["pipelines:", "  guide:"]
     blocks = _blocks((ROOT / "docs" / "training.md").read_text(encoding="utf-8"), "python")
     for key, block in zip(("reader", "combiner"), blocks, strict=True):
@@ -213,7 +206,6 @@ def test_the_reader_and_the_combiner_of_the_guide_to_training_learn(tmp_path: Pa
 
 
 def test_names_in_the_docs_exist_and_none_is_missing() -> None:
-    """The README imports existing names; stages and the fields of rows are documented."""
     [block] = [block for block in _blocks(README, "python") if "Pipeline" in block]
     for module, names in re.findall(r"^from ([\w.]+) import (.+)$", block, re.MULTILINE):
         for name in names.split(", "):

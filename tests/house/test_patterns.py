@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SIZES = (6, 12, 18)  # numbers of repeats in hostile texts
 # Patterns that may be slower, with the reason.
 ALLOWED = {
-    "combiners/lists/parse.py": "one character, by a set difference, which `re` does not support",
+    "combiners/lists/parse.py": "one character, by a set difference, which `re` does not support"
 }
 # Patterns that are composed at run time, with the reason why they are linear.
 COMPOSED = {

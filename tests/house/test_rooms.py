@@ -81,7 +81,6 @@ def test_a_room_imports_only_rooms_before_it() -> None:
 
 
 def test_no_modules_import_each_other() -> None:
-    """This includes the package and every `__init__`."""
     top = [*(ROOT / "leporello").glob("*.py")]
     files = {name_of(path): path for path in [*chain.from_iterable(map(modules, ALLOWED)), *top]}
     graph = {name: {*imported_modules(path, files)} - {name} for name, path in files.items()}
@@ -100,7 +99,6 @@ def test_no_folder_has_too_many_modules() -> None:
 
 
 def test_the_package_contains_only_rooms_and_entry_points() -> None:
-    """The other files are entry points, the config and the mark of a typed package."""
     top = ROOT / "leporello"
     folders = {path.name for path in top.iterdir() if any(path.glob("*.py"))}
     assert folders == {*ROOMS, *STAGES}
@@ -121,7 +119,6 @@ def test_only_the_command_line_imports_rich_and_typer() -> None:
 
 
 def test_no_two_classes_share_a_name() -> None:
-    """Names of private classes are compared without their underscore."""
     places = defaultdict[str, list[str]](list)
     for room in ALLOWED:
         for path in modules(room):
@@ -132,7 +129,6 @@ def test_no_two_classes_share_a_name() -> None:
 
 
 def test_every_package_has_a_docstring() -> None:
-    """The docstring in `__init__` states the purpose of the package."""
     folders = {path.parent for room in ALLOWED for path in modules(room)}
     texts = {folder: (folder / "__init__.py").read_text(encoding="utf-8") for folder in folders}
     assert [

@@ -82,7 +82,6 @@ def dangers_of_call(node: ast.Call) -> Iterator[str]:
 
 
 def test_no_source_loads_pickles_or_runs_a_models_code() -> None:
-    """The exceptions are listed with their reasons."""
     scans = {p.relative_to(ROOT).as_posix(): [*dangers(p.read_text("utf-8"))] for p in SOURCES}
     assert {path: scan for path, scan in scans.items() if scan} == _EXEMPT
 
@@ -143,7 +142,6 @@ OWN_CODE, PICKLE = "needs its own Python code, which is never run", "as a pickle
 def test_code_and_pickles_of_a_readers_model_are_not_run(
     name: str, content: str, tmp_path: Path
 ) -> None:
-    """They are refused; with an architecture of transformers, code is ignored."""
     save(name, tmp_path)
     is_standard = content == "standard"
     if content == PICKLE:
@@ -165,7 +163,6 @@ def test_code_and_pickles_of_a_readers_model_are_not_run(
 
 
 def test_the_command_that_the_message_gives_converts_a_pickle(tmp_path: Path) -> None:
-    """The converted model has the same outputs."""
     old = tmp_path / "old"
     save("t5", old)
     expected = Seq2Seq(str(old), max_input_tokens=99, device="cpu").read([READ])
@@ -218,7 +215,6 @@ def _layer(**changes: str) -> Callable[[Path], object]:
 def test_code_and_pickles_of_an_embedder_are_not_run(
     embedder: Path, damage: Callable[[Path], Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pickles of layers, foreign classes and paths outside its folder are refused."""
     (embedder / "evil.py").write_text("open('marker', 'w')\nclass Model: pass\n")
     monkeypatch.syspath_prepend(str(embedder))
     monkeypatch.chdir(embedder)
@@ -238,7 +234,6 @@ def test_code_and_pickles_of_an_embedder_are_not_run(
 def test_an_embedder_is_downloaded_without_pickles_and_code(
     embedder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other files are loaded as from a folder."""
     arguments: list[Any] = []
 
     def download(model: str, ignore_patterns: list[str]) -> str:
@@ -357,7 +352,6 @@ def loaded(folder: Path, reader: str, *overrides: str) -> Config:
 def test_only_the_stage_has_the_value_of_a_key_that_a_config_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stage's repr and the resolved config have the name of the variable."""
     monkeypatch.setenv("ORACLE_KEY", SECRET)
     headers = "{Authorization: $ORACLE_KEY}"
     reader = f"{{class: './oracle.py:Oracle', api_key: $ORACLE_KEY, headers: {headers}}}"
@@ -379,7 +373,6 @@ def test_only_the_stage_has_the_value_of_a_key_that_a_config_names(
 def test_a_key_can_be_a_default_an_override_or_the_point_of_a_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of these names the variable."""
     monkeypatch.setenv("ORACLE_KEY", SECRET)
     monkeypatch.setenv("OTHER_KEY", "sk-other")
     config = loaded(tmp_path, "{class: './oracle.py:Default'}")
@@ -401,7 +394,6 @@ def test_a_key_can_be_a_default_an_override_or_the_point_of_a_sweep(
 def test_a_key_that_is_not_set_is_reported_when_the_stage_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str | None
 ) -> None:
-    """The config loads, so that its other pipelines run; the error names the variable."""
     monkeypatch.delenv("ORACLE_KEY", raising=False)
     if value is not None:
         monkeypatch.setenv("ORACLE_KEY", value)
@@ -444,7 +436,6 @@ _UNMARKED = "looks like a key, and values from files are written to the run's fi
 def test_a_key_in_a_config_is_a_fault_that_does_not_repeat_it(
     tmp_path: Path, reader: str, fault: str
 ) -> None:
-    """The message only contains the place of the key, and the fix."""
     with pytest.raises(ConfigError) as raised:
         loaded(tmp_path, reader)
     assert len(raised.value.faults) == 1
@@ -458,14 +449,12 @@ def test_a_key_in_a_config_is_a_fault_that_does_not_repeat_it(
     "value", ["api_key=hunter2", "api_key='hunter2", "api_key=*hunter2", "api_key=$KEY,hunter2"]
 )
 def test_a_key_on_the_command_line_is_not_repeated(tmp_path: Path, value: str) -> None:
-    """This also applies to invalid overrides."""
     with pytest.raises(ConfigError) as raised:
         loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $KEY}", f"reader.{value}")
     assert "hunter2" not in str(raised.value)
 
 
 def test_parameters_with_names_similar_to_keys_are_allowed(tmp_path: Path) -> None:
-    """Tokens of a tokenizer, numbers of tokens, literals and empty texts are not keys."""
     reader = (
         "{class: './oracle.py:Oracle', api_key: '', mask_token: '[MASK]', max_tokens: 7,"
         " organisation: $not_a_key, secret: told}"
@@ -482,7 +471,6 @@ def test_parameters_with_names_similar_to_keys_are_allowed(tmp_path: Path) -> No
 def test_an_error_of_a_constructor_does_not_contain_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It contains the name of the variable."""
     monkeypatch.setenv("ORACLE_KEY", "hunter2")
     with pytest.raises(ConfigError, match=r"Oracle rejects this: \$ORACLE_KEY is no key"):
         loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}")
@@ -497,7 +485,6 @@ def files_with(folder: Path, secret: str) -> list[str]:
 
 
 def test_no_key_is_written_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the run nor the cache contains it, although errors of the reader do; runs resume."""
     monkeypatch.setenv("ORACLE_KEY", SECRET)
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     seeker = "    retriever: {class: './oracle.py:Seeker', api_key: $ORACLE_KEY}"
@@ -525,7 +512,6 @@ def test_no_key_is_written_to_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_copies_of_a_key_are_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies and pickles keep value and name, and a process that unpickles a key redacts it."""
     monkeypatch.setenv("ORACLE_KEY", SECRET)
     original = key("$ORACLE_KEY")
     unpickled = pickle.loads(pickle.dumps(original))  # noqa: S301 -- a pickle of this test
@@ -538,7 +524,6 @@ def test_copies_of_a_key_are_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_key_is_redacted_in_every_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain, in JSON, in Python's repr and in URLs; a longer key is replaced before its prefix."""
     monkeypatch.setattr("leporello.core.secrets._forms", {})
     Key(SECRET, "$A")
     Key(SECRET + "more", "$B")
@@ -560,7 +545,6 @@ def test_a_key_is_redacted_in_every_form(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_names_that_could_lead_out_of_the_runs_folder_are_refused(
     tmp_path: Path, section: str, name: str
 ) -> None:
-    """The names of pipelines and tasks become folders."""
     value: Any = {"class": "Sample"} if section == "tasks" else {"reader": {"class": "Lead"}}
     config = tmp_path / "mine.yaml"
     config.write_text(json.dumps({section: {name: value}}), encoding="utf-8")
@@ -569,7 +553,6 @@ def test_names_that_could_lead_out_of_the_runs_folder_are_refused(
 
 
 def test_any_value_of_a_sweep_has_a_valid_folder_and_resolved_config(tmp_path: Path) -> None:
-    """The names of points contain values; run.yaml can be loaded with any value."""
     values = ["../../x", "a\nb", "/.hidden//", "..", "\u202e", "a/../b", "{context} \0 {title}"]
     prompts = [f"{{context}}{value}" for value in values]
     reader = {"class": "CausalLM", "prompt": prompts, "system": {"sweep": ["..", "a/.."]}}

@@ -14,7 +14,6 @@ from mkdocs.exceptions import Abort, PluginError
 
 @pytest.mark.integration
 def test_the_site_builds_strictly(tmp_path: Path) -> None:
-    """All pages are in the navigation, all links work, and classes and verbs have anchors."""
     build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path), strict=True))
     readers = (tmp_path / "reference" / "readers" / "index.html").read_text(encoding="utf-8")
     assert 'id="bestsentence"' in readers
@@ -26,7 +25,6 @@ def test_the_site_builds_strictly(tmp_path: Path) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("text", ["[dead](nowhere.md)", "[dead](index.md#nowhere)"])
 def test_a_dead_link_fails_the_build(text: str, tmp_path: Path) -> None:
-    """The same applies to a link to a missing anchor."""
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "index.md").write_text(f"# One\n\n{text}\n", encoding="utf-8")
@@ -37,7 +35,6 @@ def test_a_dead_link_fails_the_build(text: str, tmp_path: Path) -> None:
 
 
 def test_a_parameter_that_is_not_described_fails_the_build() -> None:
-    """The error names the class and the parameter."""
     spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "reference_pages.py")
     assert spec
     assert spec.loader

@@ -30,7 +30,6 @@ PROSE = {"description", "title", "markdownDescription"}
 
 
 def test_the_public_surface_changes_only_with_its_snapshot() -> None:
-    """The message names each entry that was added, removed or changed."""
     now, before = surface(), json.loads(FILE.read_text(encoding="utf-8"))
     changes = [
         f"{'removed' if key not in now else 'added' if key not in before else 'changed'}: {key}"

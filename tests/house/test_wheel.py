@@ -52,7 +52,6 @@ def unpacked(wheel: Path) -> Path:
 
 
 def test_a_wheel_contains_one_package_and_its_licence(wheel: Path) -> None:
-    """The package contains the stages and the built-in config."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     information = f"leporello-{__version__}.dist-info"
@@ -67,7 +66,6 @@ def test_a_wheel_contains_one_package_and_its_licence(wheel: Path) -> None:
 def test_a_wheel_runs_in_a_folder_that_has_packages_of_the_same_names(
     unpacked: Path, tmp_path: Path
 ) -> None:
-    """A user's package `readers` does not shadow the one in the wheel."""
     for stage in ("readers", "chunkers"):
         (tmp_path / stage).mkdir()
         (tmp_path / stage / "__init__.py").write_text("raise SystemExit('theirs')\n")

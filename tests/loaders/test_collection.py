@@ -31,7 +31,6 @@ def written(folder: Path, **files: str | bytes) -> Path:
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5), st.data())
 def test_members_equal_the_original_documents(texts: list[str], data: st.DataObject) -> None:
-    """Members keep text, sections and places, and each character belongs to its file."""
     documents = []
     for number, text in enumerate(texts):
         bounds = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
@@ -60,7 +59,6 @@ def test_members_equal_the_original_documents(texts: list[str], data: st.DataObj
 
 
 def test_places_name_the_file(tmp_path: Path) -> None:
-    """A location names the file and its place, and both files for a span over two."""
     written(tmp_path, a_txt="One fish.", b_md="# Two\n\nfish")
     document = load_collection([tmp_path])
     assert document.text == "One fish.\n\n# Two\n\nfish"
@@ -70,7 +68,6 @@ def test_places_name_the_file(tmp_path: Path) -> None:
 
 
 def test_files_of_a_folder_are_read_or_reported(tmp_path: Path) -> None:
-    """Broken files are losses, hidden files and outward links are notes; files are read once."""
     outside = written(tmp_path / "out", far_txt="far")
     folder = written(tmp_path / "in", a_txt="A", b_txt=b"\0\xff", e_txt="")
     (written(folder / "more", c_txt="C", _hidden="H") / "odd\udcff\n.txt").write_text("odd")
@@ -101,7 +98,6 @@ def test_files_of_a_folder_are_read_or_reported(tmp_path: Path) -> None:
 
 
 def test_archives_are_unpacked_in_memory(tmp_path: Path) -> None:
-    """Bombs, nested archives and corrupt files are reported; nothing is written."""
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("in/a.txt", "fish")
         archive.writestr("bomb.txt", b"0" * 2**25)
@@ -122,7 +118,6 @@ def test_archives_are_unpacked_in_memory(tmp_path: Path) -> None:
 
 
 def test_only_changed_files_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Texts are cached by content; a cached document equals the loaded document."""
     folder = written(tmp_path / "in", a_txt="A", b_md="# B\nb", c_srt=SUBTITLES)
     loaded: list[str] = []
     extract = Text.extract

@@ -79,13 +79,11 @@ BOTH = (
     ],
 )  # fmt: skip
 def test_fields_and_controls_of_word_are_text(paragraph: str, text: str) -> None:
-    """Results of fields, values of forms, and text in any element are read, and nothing is lost."""
     document = read(docx(f"<w:p>{paragraph}</w:p>"), "a.docx")
     assert (document.text, document.losses) == (text, ())
 
 
 def test_controls_around_blocks_rows_and_cells_of_word() -> None:
-    """Paragraphs, rows and cells in content controls are read where they are."""
     paragraph = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"
     cell = f"<w:tc>{paragraph}</w:tc>"
     rows = f"<w:tr>{cell.format('a')}{CONTROL.format(cell.format('b'))}</w:tr>"
@@ -102,7 +100,6 @@ NOTES = {
 
 
 def test_notes_and_comments_of_word_are_at_the_end() -> None:
-    """Notes are numbered in one row; their marks do not run into figures."""
     marks = "".join(
         f"<w:r><w:{k}Reference w:id='4'/></w:r>" for k in ("endnote", "footnote", "comment")
     )
@@ -113,7 +110,6 @@ def test_notes_and_comments_of_word_are_at_the_end() -> None:
 
 
 def test_a_tab_does_not_end_a_heading_of_word() -> None:
-    """A number, a tab and words are one title."""
     heading = (
         '<w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>A.</w:t><w:tab/><w:t>Aim</w:t></w:r>'
     )
@@ -167,14 +163,12 @@ OBJECT = (
 def test_other_content_is_text_or_a_loss(
     content: str | bytes, name: str, text: str, lost: set[str]
 ) -> None:
-    """Forms, text boxes and groups are text; objects, symbols and inserted files are losses."""
     document = read(content, name)
     assert " ".join(document.text.split()) == text
     assert {loss.what for loss in document.losses} == lost
 
 
 def test_a_file_of_embedded_objects_only_names_them() -> None:
-    """The reason for a missing text names the objects in the file."""
     with pytest.raises(
         UserError, match=r"no text \(embedded object: is not read \(Excel\.Sheet\.12\)"
     ):
@@ -237,7 +231,6 @@ _VANISH = "<w:style w:styleId='V'><w:rPr><w:vanish/></w:rPr></w:style>"
     ],
 )
 def test_hidden_text_is_left_out_and_counted(name: str, content: str | bytes) -> None:
-    """Text that no reader of the file sees is a loss with its size."""
     document = read(content, name)
     assert document.text.split()[-1] == "x"
     assert ("hidden text", len(SECRET)) in {
@@ -246,7 +239,6 @@ def test_hidden_text_is_left_out_and_counted(name: str, content: str | bytes) ->
 
 
 def test_text_that_is_shown_is_not_hidden() -> None:
-    """Text for screens only, text that a search opens, and switched-off properties are read."""
     page = "<p aria-hidden=true>a<p hidden=until-found>b<details>c</details> <noscript>d</noscript>"
     assert read(f"<html>{page}", "a.html").text.split() == ["a", "b", "c", "d"]
     assert read(docx(f"<w:p>{run('a', NOT_HIDDEN)}</w:p>"), "a.docx").text == "a"
@@ -258,7 +250,6 @@ def test_text_that_is_shown_is_not_hidden() -> None:
 
 
 def test_pages_of_a_book_outside_its_order_are_read() -> None:
-    """They follow the chapters; contents that repeat titles, and broken pages, are losses."""
     pages: dict[str, str | bytes] = {
         name: f"<html><body><p>Text of {name}.</p></body></html>" for name in ("one", "two", "nav")
     }
@@ -337,14 +328,12 @@ def damaged(data: bytes, text: bytes) -> bytes:
 def test_one_odd_part_does_not_refuse_a_file(
     content: bytes, name: str, text: str, lost: str
 ) -> None:
-    """Broken parts and absent pictures are losses, and the other parts are read."""
     document = read(content, name)
     assert document.text == text
     assert {loss.what for loss in document.losses} == ({lost} if lost else set())
 
 
 def test_a_book_whose_container_names_no_package_is_read() -> None:
-    """The package is found by its suffix."""
     parts = {"META-INF/container.xml": "<container><rootfiles><rootfile/></rootfiles></container>"}
     page = "<html><p>one</p></html>"
     item = '<manifest><item id="a" href="a" media-type="application/xhtml+xml"/></manifest>'

@@ -70,7 +70,6 @@ TEXTS = {
 @pytest.mark.parametrize("kind", TEXTS)
 @pytest.mark.parametrize("name", FORMS)
 def test_encoded_data_are_furniture(tmp_path: Path, name: str, kind: str) -> None:
-    """The text around them stays; their length is reported."""
     content = FORMS[name](TEXTS[kind])
     document = loaded(tmp_path, name, content)
     assert LAMP in document.text
@@ -97,14 +96,12 @@ def test_encoded_data_are_furniture(tmp_path: Path, name: str, kind: str) -> Non
     ],
 )
 def test_other_long_texts_stay(tmp_path: Path, text: str) -> None:
-    """Sequences, numbers, words, addresses and short images are text."""
     document = loaded(tmp_path, "a.txt", f"x {text} y")
     assert document.text == f"x {text} y"
     assert not document.losses
 
 
 def test_sections_and_places_fit_the_text_that_is_left(tmp_path: Path) -> None:
-    """They begin and end at the same words as before, and none is empty."""
     text = f"# One\n\na {URI} b\n\n# Two\n\n{DATA}\n\n# Three {URI}\nc"
     document = loaded(tmp_path, "a.md", text)
     shown = [document.text[s.start : s.end] for s in document.sections]
@@ -116,7 +113,6 @@ def test_sections_and_places_fit_the_text_that_is_left(tmp_path: Path) -> None:
 
 
 def test_cues_keep_the_text_around_them(tmp_path: Path) -> None:
-    """The places are cues, as in other subtitle files."""
     content = f"1\n00:00:01,000 --> 00:00:02,000\n{DATA}\n\n2\n00:00:03,000 --> 00:00:04,000\nHi\n"
     document = loaded(tmp_path, "a.srt", content)
     (cue,) = document.places[1:]
@@ -125,6 +121,5 @@ def test_cues_keep_the_text_around_them(tmp_path: Path) -> None:
 
 
 def test_a_file_of_encoded_data_has_no_text(tmp_path: Path) -> None:
-    """The message gives the reason."""
     with pytest.raises(UserError, match=r"the file has no text \(encoded data"):
         loaded(tmp_path, "a.txt", DATA)

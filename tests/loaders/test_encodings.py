@@ -76,7 +76,6 @@ def loaded(folder: Path, name: str, content: str, encoding: str) -> str:
 def test_a_text_of_one_line_is_read_in_its_encoding(
     tmp_path: Path, language: str, encoding: str
 ) -> None:
-    """80 characters suffice; a note names the guess."""
     text = TEXTS[language]
     assert loaded(tmp_path, "a.txt", text, encoding) == text
     [note] = load(tmp_path / "a.txt").notes
@@ -85,7 +84,6 @@ def test_a_text_of_one_line_is_read_in_its_encoding(
 
 @pytest.mark.parametrize(("language", "encoding"), PAIRS)
 def test_a_long_line_is_read_in_its_encoding(tmp_path: Path, language: str, encoding: str) -> None:
-    """Lines of thousands of characters are not cut within a character."""
     text = f"x {(TEXTS[language] + ' ') * 60}\n\n{(TEXTS[language] + ' ') * 90}"
     assert loaded(tmp_path, "a.txt", text, encoding) == text
 
@@ -104,7 +102,6 @@ def test_a_long_line_is_read_in_its_encoding(tmp_path: Path, language: str, enco
 def test_formats_with_markup_are_read_in_their_encoding(
     tmp_path: Path, name: str, form: str, language: str, encoding: str
 ) -> None:
-    """Tags, times and headers in ASCII do not change the guess."""
     if name == "a.eml" and encoding.startswith("utf-16"):
         pytest.skip("a mail without a charset is in bytes that contain ASCII")
     text = TEXTS[language]
@@ -116,7 +113,6 @@ def test_formats_with_markup_are_read_in_their_encoding(
 def test_a_file_that_ends_within_a_character_is_read_in_its_encoding(
     tmp_path: Path, encoding: str, cut: int
 ) -> None:
-    """Only the last character is lost."""
     path = tmp_path / "a.txt"
     path.write_bytes((TEXTS["Japanese"] * 9).encode(encoding)[:-cut])
     assert load(path).text.startswith(TEXTS["Japanese"] * 8)
@@ -124,7 +120,6 @@ def test_a_file_that_ends_within_a_character_is_read_in_its_encoding(
 
 @pytest.mark.parametrize("language", ["Polish", "Russian", "Japanese", "French"])
 def test_utf_8_with_broken_bytes_is_utf_8(tmp_path: Path, language: str) -> None:
-    """A few bytes that are not UTF-8 become losses, and no other characters change."""
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xff x " + TEXTS[language].encode() + b" \xe9\n")
     document = load(path)
@@ -133,7 +128,6 @@ def test_utf_8_with_broken_bytes_is_utf_8(tmp_path: Path, language: str) -> None
 
 
 def test_binary_data_are_not_taken_for_utf_16(tmp_path: Path) -> None:
-    """Random bytes are refused."""
     path = tmp_path / "a.txt"
     path.write_bytes(random.Random(1).randbytes(4096))
     with pytest.raises(UserError, match="looks like binary data"):
@@ -189,7 +183,6 @@ def test_names_of_encodings_mean_what_browsers_take_them_for(
     ],
 )
 def test_loaders_take_an_encoding(tmp_path: Path, loader: Format, name: str, form: str) -> None:
-    """It wins over a guess and a declaration; a note names the loader that takes it."""
     path = tmp_path / name
     path.write_bytes(form.replace("{}", "Zażółć gęślą jaźń").encode("cp1250"))
     assert "Zażółć gęślą jaźń" in load(path, loader=loader).text
@@ -199,7 +192,6 @@ def test_loaders_take_an_encoding(tmp_path: Path, loader: Format, name: str, for
 
 @pytest.mark.parametrize("label", ["klingon", "hex", "replacement", ""])
 def test_unknown_names_of_encodings_are_errors(tmp_path: Path, label: str) -> None:
-    """Names of codecs that do not decode text are unknown, too."""
     with pytest.raises(LookupError):
         codec_of(label)
     (tmp_path / "a.txt").write_text("text")

@@ -81,7 +81,6 @@ def recovered(document: Document, words: list[str]) -> float:
 @pytest.mark.integration
 @pytest.mark.parametrize(("suffix", "name"), [*product(WRITERS, STORIES)])
 def test_a_story_is_read_as_it_was_written(suffix: str, name: str) -> None:
-    """No word is lost, and headings have their levels, whatever the format."""
     story = STORIES[name]
     document = read(WRITERS[suffix](story), f"a{suffix}")
     assert recovered(document, story.words()) >= 0.99
@@ -98,7 +97,6 @@ def test_a_story_is_read_as_it_was_written(suffix: str, name: str) -> None:
 
 @pytest.mark.parametrize("suffix", TABLES)
 def test_a_table_is_read_row_by_row(suffix: str) -> None:
-    """Each row names its columns, and each cell has a place."""
     document = read(TABLES[suffix](ROWS), f"a{suffix}")
     if suffix == ".json":
         assert document.text.splitlines()[2] == "[1][0]: Rent of the flat"
@@ -120,7 +118,6 @@ LISTS = st.lists(st.tuples(WORD, WORD, WORD), max_size=3)
 @settings(max_examples=20)
 @given(sheets=st.lists(st.tuples(LISTS.filter(bool), st.booleans()), min_size=1, max_size=4))
 def test_sheets_are_in_the_text_or_lost(sheets: list[tuple[list[list[str]], bool]]) -> None:
-    """Hidden sheets are losses with their size; visible sheets are in the text."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -197,13 +194,11 @@ LOCKED = "<encryption><EncryptedData><EncryptionMethod Algorithm='http://x#aes'/
 def test_bad_files_are_refused_with_a_reason(
     name: str, content: str | bytes | Callable[[], str | bytes], message: str
 ) -> None:
-    """Truncated, locked, exploding and corrupt files are refused without a traceback."""
     with pytest.raises(UserError, match=re.escape(message)):
         read(content() if callable(content) else content, name)
 
 
 def test_content_of_office_files_that_is_not_text_is_reported() -> None:
-    """Deletions, footers and hidden slides are losses; charts are read as tables."""
     written = docx.Document()
     written.add_paragraph("Kept.")
     written.paragraphs[0]._p.append(
@@ -238,8 +233,6 @@ def test_content_of_office_files_that_is_not_text_is_reported() -> None:
 
 
 def test_mails_are_in_threads_with_attachments() -> None:
-    """A reply follows its mail; nesting of mails is limited; unreadable files are losses."""
-
     def mail(name: str, day: int, above: str = "") -> EmailMessage:
         message = EmailMessage(policy=email.policy.SMTP)
         message["From"], message["Subject"], message["Message-ID"] = (
@@ -277,7 +270,6 @@ def test_mails_are_in_threads_with_attachments() -> None:
 
 
 def test_rows_of_two_sheets_share_no_chunk() -> None:
-    """Chunks contain complete rows with column names, and do not cross sheets."""
     book = openpyxl.Workbook()
     for sheet in (book.active, book.create_sheet("Two")):
         for row in [["Item", "Amount"], *[[f"thing {i}", i] for i in range(9)]]:
@@ -292,7 +284,6 @@ def test_rows_of_two_sheets_share_no_chunk() -> None:
 
 
 def test_a_task_names_its_loader(tmp_path: Path) -> None:
-    """The loader is built from YAML, also from a user's file, and is in the job's signature."""
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "a.txt").write_bytes("Zażółć".encode("cp1250"))
     row = {"id": "1", "document_path": "a.txt", "question": "?", "references": ["x"]}
@@ -329,7 +320,6 @@ class Shout:
 
 @pytest.mark.integration
 def test_content_that_libraries_leave_out_is_read() -> None:
-    """Formulas of Word, entities of an external schema, and JSON with comments are read."""
     written = docx.Document()
     math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
     written.add_paragraph("For ")._p.append(

@@ -50,7 +50,6 @@ def size(document: Document, what: str) -> int:
     ],
 )
 def test_percent_signs_in_addresses_and_code_begin_no_comment(source: str, text: str) -> None:
-    """The text after them on the line stays; other percent signs begin comments."""
     document = read(f"{source} the fee is 12 marks.\nEnd")
     assert document.text.startswith(text)
     assert ("12 marks" in document.text) == ("comment and" not in source)
@@ -81,7 +80,6 @@ OLD = "The fee was 99 marks."
     ],
 )
 def test_text_that_is_not_printed_is_furniture(source: str) -> None:
-    """It is left out, and its characters are counted."""
     document = read(source.replace("{FEE}", FEE).replace("{OLD}", OLD))
     assert FEE in document.text
     assert "99" not in document.text
@@ -101,14 +99,12 @@ def test_text_that_is_not_printed_is_furniture(source: str) -> None:
     ],
 )
 def test_text_of_unknown_conditions_stays(source: str) -> None:
-    """So does what is not a condition, or is never ended."""
     document = read(source.replace("{FEE}", FEE).replace("{OLD}", OLD))
     assert FEE in document.text
     assert OLD in document.text
 
 
 def test_text_that_is_not_printed_keeps_lines() -> None:
-    """Places after it are those of the file, and it defines nothing."""
     document = read(f"\\iffalse\n\\title{{Old}}\n\n\\fi\n{FEE}", "\\title{New}\n")
     (place,) = [p for p in document.places if FEE in document.text[p.start : p.end]]
     assert place.name == "line 8"
@@ -145,7 +141,6 @@ def test_text_that_is_not_printed_keeps_lines() -> None:
     ],
 )
 def test_formulas_are_text(source: str, text: str) -> None:
-    """Fractions have a stroke, powers a sign; unknown commands stay as written."""
     assert read(source).text == text
 
 
@@ -192,13 +187,11 @@ def test_formulas_are_text(source: str, text: str) -> None:
 def test_cells_of_tables_are_in_their_columns(
     begin: str, end: str, source: str, rows: list[str]
 ) -> None:
-    """Empty cells are empty fields; merged cells are repeated."""
     document = read(f"Before\n\n{begin}\n{source}\n{end}\n\nAfter")
     assert document.text == "\n".join(["Before", "", *rows, "", "After"])
 
 
 def test_rows_of_tables_have_the_places_of_their_lines() -> None:
-    """Each row is found at its line of the file."""
     document = read("\\begin{tabular}{ll}\na & b \\\\\nc & d \\\\\n\\end{tabular}\nEnd")
     places = [(p.name, document.text[p.start : p.end].strip()) for p in document.places]
     assert places == [("line 4", "a\tb"), ("line 5", "c\td"), ("line 7", "End")]
@@ -231,5 +224,4 @@ def test_rows_of_tables_have_the_places_of_their_lines() -> None:
     ],
 )
 def test_items_have_their_numbers_and_labels(source: str, lines: list[str]) -> None:
-    """Numbers are those that LaTeX prints."""
     assert read(source).text.split("\n") == lines

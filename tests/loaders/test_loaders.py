@@ -30,7 +30,6 @@ def named_spans(document: Document) -> list[tuple[str, str]]:
 
 
 def test_text_is_kept_to_the_character(tmp_path: Path) -> None:
-    """Line endings, blanks and form feeds of a text file stay unchanged."""
     text = "  one\r\ntwo\rthree\n\n\x0cfour\t\u2028 é😀"
     document = load(written(tmp_path, "a.TXT", text))
     assert document.text == text
@@ -39,7 +38,6 @@ def test_text_is_kept_to_the_character(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
 def test_byte_order_marks_are_obeyed_and_left_out(tmp_path: Path, encoding: str) -> None:
-    """A byte order mark determines the encoding and is not part of the text."""
     mark = "\ufeff" if encoding == "utf-16-be" else ""
     path = written(tmp_path, "a.txt", f"{mark}naïve 文".encode(encoding))
     assert load(path).text == "naïve 文"
@@ -57,7 +55,6 @@ def test_byte_order_marks_are_obeyed_and_left_out(tmp_path: Path, encoding: str)
 def test_undecodable_bytes_are_losses(
     tmp_path: Path, content: bytes | str, text: str, lost: int
 ) -> None:
-    """Each is replaced and counted; replacement characters of the file are not counted."""
     document = load(written(tmp_path, "a.txt", content))
     assert document.text == text
     assert [(loss.what, loss.characters) for loss in document.losses] == [
@@ -76,7 +73,6 @@ def test_undecodable_bytes_are_losses(
 def test_a_wrong_suffix_is_noted(
     tmp_path: Path, name: str, content: bytes | str, note: str
 ) -> None:
-    """The content decides the format of a file."""
     document = load(written(tmp_path, name, content))
     assert document.text.strip() == "only text"
     assert document.notes[0].startswith(note)
@@ -94,7 +90,6 @@ def test_a_wrong_suffix_is_noted(
 def test_files_without_text_are_refused(
     tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
-    """The message names the likely kind of the file, whatever its name."""
     with pytest.raises(UserError, match=message):
         load(written(tmp_path, name, content))
 
@@ -102,7 +97,6 @@ def test_files_without_text_are_refused(
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
 @pytest.mark.parametrize("content", ["", " \n\t "])
 def test_empty_files_are_refused(tmp_path: Path, name: str, content: str) -> None:
-    """An empty document is likely a mistake."""
     with pytest.raises(UserError, match="the file has no text"):
         load(written(tmp_path, name, content))
 
@@ -111,7 +105,6 @@ def test_empty_files_are_refused(tmp_path: Path, name: str, content: str) -> Non
 
 
 def test_markdown_headings_become_nested_sections(tmp_path: Path) -> None:
-    """ATX and setext headings open sections that end at the next of their level or above."""
     text = "preface\n\n# One #\na\n## Two\nb\n\nThree\nlines\n---\nc\n\nFour\n===\nd"
     document = load(written(tmp_path, "a.md", text))
     assert document.text == text
@@ -143,7 +136,6 @@ def test_markdown_headings_become_nested_sections(tmp_path: Path) -> None:
     ],
 )
 def test_lines_that_only_look_like_headings(tmp_path: Path, text: str) -> None:
-    """Code, lists, quotes, rules, tables, front matter and hashtags open no sections."""
     assert load(written(tmp_path, "a.md", text)).sections == ()
 
 
@@ -157,7 +149,6 @@ SRT = (
 
 
 def test_subrip_cues_become_text_and_places(tmp_path: Path) -> None:
-    """Numbers, times and styling are removed; lines, braces and a last number stay."""
     document = load(written(tmp_path, "film.srt", SRT))
     assert document.text == "Hello {laughs}\nthere\n\nIn\n1984"
     assert named_spans(document) == [
@@ -168,7 +159,6 @@ def test_subrip_cues_become_text_and_places(tmp_path: Path) -> None:
 
 
 def test_webvtt_comments_names_and_inline_times_are_not_text(tmp_path: Path) -> None:
-    """Notes, styles, cue names and karaoke times are removed; entities are resolved."""
     text = (
         "\ufeffWEBVTT - a film\n\nSTYLE\n::cue {}\n\nNOTE to self\n\nintro\n"
         "00:01.000 --> 00:02.000 align:start\n<v Ann>Hi &amp; you</v>\n"
@@ -206,7 +196,6 @@ def test_webvtt_comments_names_and_inline_times_are_not_text(tmp_path: Path) -> 
 def test_speakers_and_readings_of_cues_are_text(
     tmp_path: Path, name: str, cue: str, text: str
 ) -> None:
-    """The speaker's name precedes the text, also in SubRip; places have the text of their cue."""
     blocks = (
         "WEBVTT\n\nSTYLE\n::cue(v[voice=Ann]) {}\n\nREGION\nid:x\n\n"
         f"NOTE <v Ann>not said\n\n00:01.000 --> 00:02.000\n{cue}\n\nNOTE\nmore\n\n"
@@ -230,7 +219,6 @@ def test_speakers_and_readings_of_cues_are_text(
     ],
 )
 def test_only_markup_is_removed_from_subrip(tmp_path: Path, cue: str, text: str) -> None:
-    """Other angle brackets, and names before a text, are text."""
     content = f"1\n00:00:01,000 --> 00:00:02,000\n{cue}\n"
     assert load(written(tmp_path, "film.srt", content)).text == text
 
@@ -262,12 +250,10 @@ def test_only_markup_is_removed_from_subrip(tmp_path: Path, cue: str, text: str)
 def test_cues_of_careless_files(
     tmp_path: Path, name: str, content: str, spans: list[tuple[str, str]]
 ) -> None:
-    """No text is lost, and captions that roll up are written once."""
     assert named_spans(load(written(tmp_path, name, content))) == spans
 
 
 def test_subtitles_without_cues_are_refused(tmp_path: Path) -> None:
-    """A file without subtitles is an error."""
     with pytest.raises(UserError, match="has no cue"):
         load(written(tmp_path, "a.srt", "just text"))
 
@@ -276,7 +262,6 @@ def test_subtitles_without_cues_are_refused(tmp_path: Path) -> None:
 
 
 def test_html_has_the_line_breaks_of_a_browser(tmp_path: Path) -> None:
-    """Blocks and breaks end lines, tabs separate cells, blanks collapse, scripts are removed."""
     page = (
         "<html><head><title>T &amp; x</title><style>p {}</style></head><body>loose\n text"
         "<p>on<b>e</b> <i>two</i> three<br>four</p><ul><li>a<li>b</ul>"
@@ -292,7 +277,6 @@ def test_html_has_the_line_breaks_of_a_browser(tmp_path: Path) -> None:
 
 
 def test_html_headings_become_sections_with_exact_offsets(tmp_path: Path) -> None:
-    """Headings in lists and tables, with markup or without an end tag, have exact offsets."""
     page = (
         "a<h1>One <b>bold</b></h1>b<ul><li>c<li><h2>In list</h2>d</ul>"
         "<table><tr><td><h2>Cell</h2>e<td>f</table><h2></h2><h2>Open<p>g<h3><span>Last</span>"
@@ -315,7 +299,6 @@ def test_html_headings_become_sections_with_exact_offsets(tmp_path: Path) -> Non
     ],
 )
 def test_html_declares_its_charset(tmp_path: Path, declared: str, encoding: str) -> None:
-    """The declaration is read as in browsers; a byte order mark takes precedence."""
     text = "日本" if encoding in ("cp932", "gb18030") else "“é”"
     path = written(tmp_path, "a.html", f"{declared}<p>{text}".encode(encoding))
     assert load(path).text == text
@@ -323,13 +306,11 @@ def test_html_declares_its_charset(tmp_path: Path, declared: str, encoding: str)
 
 @pytest.mark.parametrize("name", ["klingon", "hex"])
 def test_an_unknown_charset_is_named(tmp_path: Path, name: str) -> None:
-    """A charset that Python does not know, or that is a codec, is a user error."""
     with pytest.raises(UserError, match=f"declares the charset '{name}', which is unknown"):
         load(written(tmp_path, "a.html", f"<meta charset={name}><p>x"))
 
 
 def test_html_elements_without_text_are_losses(tmp_path: Path) -> None:
-    """Images have alternative text; frames and scripts that fill the page are losses."""
     page = '<p>A<img src=x alt="chart of rents"> b<img src=y><img alt=""><iframe src=z></iframe>'
     document = load(written(tmp_path, "a.html", page + "<script>write('more')</script>"))
     assert document.text == "A chart of rents b"

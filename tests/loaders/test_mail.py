@@ -109,26 +109,22 @@ def test_the_text_is_read_if_it_says_as_much(text: str, html: str) -> None:
     ],
 )
 def test_bodies_are_found_in_nested_parts(content: bytes) -> None:
-    """The text is found once, and images are losses."""
     document = loaded(content)
     assert document.text.count(SHOWN) == 1
     assert "attachment" in [loss.what for loss in document.losses]
 
 
 def test_several_texts_are_joined() -> None:
-    """Texts around an image, and the footer of a mailing list, are all read in order."""
     content = multipart("mixed", plain("One."), PIXEL, plain("Two."), page("<p>Three."))
     document = loaded(content)
     assert document.text.endswith("One.\n\nTwo.\n\nThree.")
 
 
 def test_html_declared_as_text_is_html() -> None:
-    """The type of a part may be wrong."""
     assert SHOWN in loaded(plain(f"<html><body>{PAGE}</body></html>")).text
 
 
 def test_a_multipart_without_boundaries_is_text() -> None:
-    """Its content is read as it is."""
     content = b"Content-Type: multipart/mixed; boundary=x\r\n\r\n40 casks\r\n"
     assert "40 casks" in loaded(content).text
 
@@ -150,7 +146,6 @@ def test_a_multipart_without_boundaries_is_text() -> None:
 @pytest.mark.parametrize("transfer", ["8bit", "base64", "quoted-printable"])
 @pytest.mark.parametrize("kind", ["text/plain", "text/html"])
 def test_charsets_of_parts(kind: str, transfer: str, charset: str, encoding: str) -> None:
-    """The charset of a part wins over its <meta>; one that the bytes disprove is guessed."""
     if transfer == "8bit" and encoding == "utf-16":
         transfer = "base64"
     text = "Łódź: źródło jest czyste, a książka leży na stole. Zażółć gęślą jaźń."
@@ -180,7 +175,6 @@ def test_charsets_of_parts(kind: str, transfer: str, charset: str, encoding: str
     ],
 )
 def test_attachments_that_cannot_be_read_are_losses(attached: bytes, reason: str) -> None:
-    """The loss names their kind."""
     document = loaded(multipart("mixed", plain("See it."), attached))
     (loss,) = [loss for loss in document.losses if loss.what == "attachment"]
     assert reason in f"{loss.place} {loss.why}"
@@ -203,14 +197,12 @@ def test_attachments_that_cannot_be_read_are_losses(attached: bytes, reason: str
     ],
 )
 def test_attachments_are_read(attached: bytes, text: str) -> None:
-    """So are texts of a calendar beside the versions of a body, and mails in mails."""
     document = loaded(multipart("alternative", plain("See it."), attached))
     assert "See it." in document.text
     assert text in document.text
 
 
 def test_a_mail_that_is_only_an_attachment_is_read() -> None:
-    """Its body is the attachment."""
     content = part("text/plain; name=n.txt", "Mole 7", "Content-Disposition: attachment")
     assert "Attachment: n.txt\n\nMole 7" in loaded(content).text
 
@@ -223,7 +215,6 @@ def test_a_mail_with_the_mark_of_a_mailbox_in_its_body_is_one_mail() -> None:
 
 
 def test_saved_pages_are_read() -> None:
-    """A web archive needs no sender; its style sheets are not text."""
     style = part("text/css", "p {color: red}", "Content-Location: a.css")
     content = b"MIME-Version: 1.0\r\n" + multipart("related", page(), style)
     assert load_bytes(content, Path("a.mht")).text == SHOWN
@@ -231,7 +222,6 @@ def test_saved_pages_are_read() -> None:
 
 
 def test_headers_after_an_invalid_line_are_read() -> None:
-    """Old servers wrote lines between headers that are not headers."""
     body = "\n\nForty.\r\n\r\nThree"
     mail = "From: a@x\nMicrosoft Mail Internet Headers Version 2.0\r\nSubject: Casks" + body
     assert load_bytes(mail.encode(), Path("a.eml")).text == "From: a@x\nSubject: Casks" + body

@@ -94,7 +94,6 @@ def test_texts_places_sections_and_losses_are_exact(
     place: str,
     outline: tuple[list[tuple[str, int]], set[str]],
 ) -> None:
-    """Words, headings with levels, places and losses are as in the file."""
     document, (headings, lost) = read(name, content), outline
     at = document.text.index(excerpt)
     assert [p.name for p in document.places if p.start <= at < p.end] == [place] * bool(place)
@@ -120,7 +119,6 @@ PIECES = {
 
 @pytest.mark.parametrize("suffix", PIECES)
 def test_repeated_pieces_take_linear_time(suffix: str) -> None:
-    """Repeated unclosed markup is read or refused in linear time."""
     begin = {".rtf": "{\\rtf1 ", ".xml": "<r>"}.get(suffix, "")
     for piece in PIECES[suffix].split("|"):
         content = begin + piece * (40_000 // len(piece)) + "</r>" * (suffix == ".xml")
@@ -132,7 +130,6 @@ def test_repeated_pieces_take_linear_time(suffix: str) -> None:
 
 
 def test_authors_and_dates_of_an_article_are_written_in_order() -> None:
-    """Given names precede surnames, and the parts of a date are an ISO date."""
     front = (
         "<contrib-group><contrib><name><surname>Wolf</surname><given-names>Ada</given-names></name>"
         "<email>a@x</email></contrib></contrib-group><history><date date-type='received'>"
@@ -143,7 +140,6 @@ def test_authors_and_dates_of_an_article_are_written_in_order() -> None:
 
 
 def test_bytes_that_the_encoding_of_xml_lacks_are_losses() -> None:
-    """Declared names mean what browsers take them for, and one wrong byte is not the whole file."""
     korean = '<?xml version="1.0" encoding="euc-kr"?><rss>똠방 각하</rss>'.encode("cp949")
     assert load_bytes(korean, Path("a.xml")).text == "똠방 각하"
     document = load_bytes(b"<?xml version='1.0' encoding='utf-8'?><a>caf\xe9 x</a>", Path("a.xml"))
@@ -160,7 +156,6 @@ def test_blocks_that_a_style_puts_into_a_line() -> None:
 
 
 def test_arguments_of_figures_and_columns_are_not_text() -> None:
-    """Widths and places of environments are left out."""
     figure = r"\begin{wrapfigure}[12]{r}[2em]{4in}\caption{Queue}\end{wrapfigure}"
     columns = r"\begin{multicols}{2}Text\end{multicols}"
     source = rf"\begin{{document}}{figure} {columns}\end{{document}}"

@@ -36,7 +36,6 @@ ITEMS = {
 
 @pytest.mark.parametrize(("name", "items"), [*product(LISTS, ITEMS)])
 def test_items_of_lists_have_their_numbers(name: str, items: str) -> None:
-    """Numbers that programs show are text, whatever the format."""
     rules, expected = ITEMS[items]
     assert " ".join(read(LISTS[name](rules), name).text.split()) == expected
 
@@ -59,7 +58,6 @@ def test_items_of_lists_have_their_numbers(name: str, items: str) -> None:
     ],
 )
 def test_html_lists_count_as_in_a_browser(page: str, text: str) -> None:
-    """Starts, values, forms and reversed lists are shown as in a browser."""
     assert read(f"<html>{page}", "a.html").text == text
 
 
@@ -74,7 +72,6 @@ RESTART = (
 
 
 def test_numbers_of_legal_clauses_in_word() -> None:
-    """Numbers join those of outer levels, restart, continue after text, and precede headings."""
     numbering = docx_numbering(CLAUSES, RESTART)
     items = [("Scope", 0), ("Rent", 1), ("flat", 1), ("dog", 3), ("End", 0), ("Law", 1), ("x", 2)]
     body = "".join(docx_item(text, level) for text, level in items)
@@ -127,7 +124,6 @@ CONTINUED = (
 
 
 def test_numbers_of_libreoffice() -> None:
-    """Lists continue or restart, headings join the numbers of levels, bullets have no number."""
     level = (
         "<text:list-level-style-number text:level='1' style:num-format='1' style:num-suffix=')'/>"
     )
@@ -163,7 +159,6 @@ AUTOS = (AUTO.format("arabicParenR' startAt='3"),) * 2 + (
     ],
 )
 def test_numbers_and_labels_of_other_formats(name: str, content: str | bytes, text: str) -> None:
-    """Automatic numbers are counted; labels and written numbers are kept."""
     assert " ".join(read(content, name).text.split()) == text
 
 
@@ -182,7 +177,6 @@ HEIGHTS: list[tuple[Figures, str]] = [
 
 @pytest.mark.parametrize(("name", "number"), [*product(FIGURES, range(len(HEIGHTS)))])
 def test_raised_and_lowered_figures(name: str, number: int) -> None:
-    """Raised figures have a sign, lowered figures are plain, and no number is changed."""
     figures, expected = HEIGHTS[number]
     assert read(FIGURES[name](figures), name).text == expected
 
@@ -205,7 +199,6 @@ SHIFT = "<w:r><w:rPr><w:position w:val='{}'/></w:rPr><w:t>{}</w:t></w:r>"
     ],
 )  # fmt: skip
 def test_text_that_is_shifted_is_raised_or_lowered(name: str, content: str | bytes) -> None:
-    """A shift has the same signs as an element for raised text, in every format."""
     assert read(content, name).text.split("\n")[-1] == "10^6 H2O"
 
 
@@ -229,7 +222,6 @@ MATHML = [
 
 @pytest.mark.parametrize(("source", "text"), MATHML)
 def test_formulas_of_mathml_are_text(source: str, text: str) -> None:
-    """A formula of a page, an article and a document of LibreOffice is the same text."""
     assert read(f"<html><p>Sum <math>{source}</math>.</p></html>", "a.html").text == f"Sum {text}."
     assert read(article(f"<p>Sum <math>{source}</math>.</p>"), "a.nxml").text == f"Sum {text}."
     parts = {
@@ -258,7 +250,6 @@ def test_formulas_of_mathml_are_text(source: str, text: str) -> None:
     ],
 )
 def test_formulas_of_office_are_text(source: str, text: str) -> None:
-    """Formulas of Word and PowerPoint are the same text."""
     runs = {name: f"<m:r><m:t>{name}</m:t></m:r>" for name in "ab"}
     math = f"<m:oMath>{source.format(**runs)}</m:oMath>"
     assert read(docx(f"<w:p>{math}</w:p>"), "a.docx").text == text
@@ -282,5 +273,4 @@ BOTH = f"<alternatives>{TEX.format('$x^{2}$')}<math><mn>7</mn></math></alternati
     ],
 )
 def test_formulas_and_marks_of_articles(source: str, text: str) -> None:
-    """TeX is text, one of several notations is written, and marks change no number."""
     assert read(article(f"<p>{source}</p>"), "a.nxml").text == text

@@ -68,7 +68,6 @@ UNMARKED = {"a header of two rows", "a header without marks", "a cell over a row
     [(n, g) for n, g in product(TABLES, GRIDS) if n != "a.rtf" or g not in UNMARKED],
 )
 def test_each_cell_of_a_table_is_in_its_column(name: str, grid: str) -> None:
-    """Empty, merged and long cells keep the grid, whatever the format."""
     rows, header, expected = GRIDS[grid]
     assert read(TABLES[name](rows, header), name).text == expected
 
@@ -113,12 +112,10 @@ def test_each_cell_of_a_table_is_in_its_column(name: str, grid: str) -> None:
     ],
 )
 def test_html_tables_inside_and_around_text(page: str, text: str) -> None:
-    """Blocks and tables in cells become blanks; tables for the layout of pages do not."""
     assert read(f"<html>{page}", "a.html").text == text
 
 
 def test_sections_and_places_in_tables_are_exact() -> None:
-    """A heading that is a row opens a section; text after a table has exact offsets."""
     page = (
         "<h1>One</h1><table><tr><th><h4>Port</h4><th><h4>Ships</h4><tr><td colspan=2><h2>East</h2>"
         "<tr><td>Riga<td><p>1</p><p>2</p></table>end<h1>Two</h1>"
@@ -136,7 +133,6 @@ def test_sections_and_places_in_tables_are_exact() -> None:
 
 
 def test_spans_do_not_multiply_a_table() -> None:
-    """Long cells are not repeated, and absurd spans are ignored."""
     long = GridCell("x" * 300, rows=3)
     rows = [GridRow([long, "a"]), GridRow(["b"]), GridRow(["c"])]
     assert [row for _, row in fields(rows)] == [["x" * 300, "a"], ["", "b"], ["", "c"]]
@@ -162,7 +158,6 @@ GRAPHICS = "<c:chart r:id='r1'/><dgm:relIds r:dm='r2'/><c:chart r:id='r9'/><c:ch
 
 @pytest.mark.parametrize("name", ["a.pptx", "a.docx"])
 def test_charts_of_any_kind_and_diagrams_are_text(name: str) -> None:
-    """A 3-D chart is a table with its corner cell; an absent or unknown chart is a loss."""
     odd = {"g/odd.xml": "<chartSpace><chartData/></chartSpace>"}
     names = (("chart", "chart.xml"), ("diagramData", "data.xml"), ("chart", "odd.xml"))
     links = related(*((kind, f"../g/{target}") for kind, target in names))

@@ -355,7 +355,6 @@ def lines(text: str) -> str:
 
 @pytest.mark.parametrize(("name", "suffix"), [*product(FILES, ALL)])
 def test_the_tables_of_a_file_have_their_own_names(name: str, suffix: str) -> None:
-    """Titles, notes, headers of several rows and several tables are recognised in every format."""
     content, expected = FILES[name]
     assert shown(read(ALL[suffix](grid(content)), f"a{suffix}")) == lines(expected)
 
@@ -435,13 +434,11 @@ MERGED = {
 
 @pytest.mark.parametrize(("name", "suffix"), [*product(MERGED, SHEETS)])
 def test_merged_cells_are_in_every_row_and_column_that_they_cover(name: str, suffix: str) -> None:
-    """A title over all columns stays one line."""
     cells, expected = MERGED[name]
     assert shown(read(SHEETS[suffix](cells), f"a{suffix}")) == lines(expected)
 
 
 def test_long_texts_of_merged_cells_are_not_repeated() -> None:
-    """A remark of 300 letters beside many rows is in the text once."""
     rows: list[list[Cell]] = [["Town", "Ships", "Remark"], ["Dal", 1, "x" * 300]]
     rows += [[f"T{n}", n] for n in range(9)]
     text = read(xlsx(Grid(rows, [(1, 2, 10, 2)])), "a.xlsx").text
@@ -450,7 +447,6 @@ def test_long_texts_of_merged_cells_are_not_repeated() -> None:
 
 @pytest.mark.parametrize("suffix", ALL)
 def test_cells_of_every_table_have_their_places(suffix: str) -> None:
-    """Places count rows and columns of the sheet, whatever is blank or beside a table."""
     content = ",,,,,\n,Ship,Tons,,Captain,Age\n,Dal,20,,Rolf,40\n,,,,,\n,Town,Ships,,,\n,Borg,6,,,"
     document = read(ALL[suffix](grid(content)), f"a{suffix}")
     is_text = suffix in (".csv", ".tsv")
@@ -461,7 +457,6 @@ def test_cells_of_every_table_have_their_places(suffix: str) -> None:
 
 
 def test_merged_and_hidden_cells_keep_their_places() -> None:
-    """A repeated text is at its own cell; numbers of rows and columns count hidden ones."""
     cells = grid("Region,Code,Town,Ships\nNorth,1,Dal,5\n,2,Old,9\n,3,Borg,6", (1, 0, 3, 0))
     document = read(xlsx(Grid(cells.rows, cells.merged, [2], [1])), "a.xlsx")
     row = document.text.splitlines()[2]
@@ -472,7 +467,6 @@ def test_merged_and_hidden_cells_keep_their_places() -> None:
 
 
 def test_tables_of_a_sheet_share_no_chunk() -> None:
-    """The chunker of rows keeps the rows of two tables apart."""
     content, _ = FILES["stacked tables"]
     for suffix in (".csv", ".xlsx"):
         document = read(ALL[suffix](grid(content)), f"a{suffix}")
@@ -481,7 +475,6 @@ def test_tables_of_a_sheet_share_no_chunk() -> None:
 
 
 def test_a_named_header_is_the_only_one() -> None:
-    """With `first` or `none` a file is one table."""
     content = "Ship,Tons\nDal,20\n\nCaptain,Age\nRolf,40\n"
     document = load_bytes(content.encode(), Path("a.csv"), Csv(header="first"))
     assert shown(document).splitlines()[2:] == [
@@ -494,7 +487,6 @@ def test_a_named_header_is_the_only_one() -> None:
 
 @pytest.mark.parametrize("suffix", MARKED)
 def test_errors_of_cells_are_read(suffix: str) -> None:
-    """An error is the text of its cell, also at the end of a sheet."""
     cells = grid("Ship,Tons,Crew\nDal,#N/A,3\nSven,20,#DIV/0!\nRolf,30,#REF!")
     assert shown(read(SHEETS[suffix](cells), f"a{suffix}")).splitlines()[1:] == [
         "Ship: Dal | Tons: #N/A | Crew: 3",
@@ -505,7 +497,6 @@ def test_errors_of_cells_are_read(suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", MARKED)
 def test_hidden_rows_and_columns_are_losses(suffix: str) -> None:
-    """They are not in the text, and do not divide a table; `hidden: true` reads them."""
     cells = grid("Ship,Pay,Tons\nDal,7,20\nSven,8,30\nRolf,9,40")
     data = SHEETS[suffix](Grid(cells.rows, (), [2], [1]))
     document = read(data, f"a{suffix}")
@@ -522,7 +513,6 @@ def test_hidden_rows_and_columns_are_losses(suffix: str) -> None:
 
 @pytest.mark.parametrize("state", ["hidden", "veryHidden"])
 def test_hidden_sheets_are_losses(state: str) -> None:
-    """A sheet that only a macro can show is one too; `hidden: true` reads it."""
     book = openpyxl.Workbook()
     book.active.append(["Ship", 7])
     sheet = book.create_sheet("Old")
@@ -537,7 +527,6 @@ def test_hidden_sheets_are_losses(state: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".ods", ".fods"])
 def test_numbers_have_the_unit_of_their_format(suffix: str) -> None:
-    """Per cent, currency and units are read; digits are never changed or rounded."""
     formats = {(1, 1): "0%", (1, 2): '0 "EUR"', (2, 1): "0%", (2, 2): '0 "EUR"'}
     rows: list[list[Cell]] = [
         ["Ship", "Share", "Price"],
@@ -575,7 +564,6 @@ def test_numbers_have_the_unit_of_their_format(suffix: str) -> None:
     ],
 )  # fmt: skip
 def test_values_are_read_as_they_are(value: object, code: str, text: str) -> None:
-    """Dates are ISO dates, durations are hours; a format that changes the digits is ignored."""
     book = openpyxl.Workbook()
     book.active.append(["Name", "Value", "Mark"])
     book.active.append(["x", value, "y"])
@@ -608,13 +596,11 @@ def test_long_numbers_of_a_file_keep_their_digits(
 
 @pytest.mark.parametrize("change", [(b"</table:table>", b""), (b"</table:table-row>", b"</row>")])
 def test_a_corrupt_spreadsheet_of_libreoffice_is_refused(change: tuple[bytes, bytes]) -> None:
-    """The error names the place of the corrupt XML."""
     with pytest.raises(UserError, match=r"a\.ods: is corrupt \(mismatched tag: line 1, column"):
         read(changed(SHEETS[".ods"](grid("a,b")), "content.xml", change), "a.ods")
 
 
 def test_locked_spreadsheets_are_refused() -> None:
-    """The error names the password that locks the file."""
     manifest = "<manifest:encryption-data/>"
     kind = "application/vnd.oasis.opendocument.spreadsheet"
     files: dict[str, str | bytes] = {
@@ -627,7 +613,6 @@ def test_locked_spreadsheets_are_refused() -> None:
 
 
 def test_a_spreadsheet_of_excel_before_2007_names_what_is_not_read() -> None:
-    """Its marks of cells are a loss, whatever the sheets contain."""
     assert [*lost(read(SHEETS[".xls"](grid("a,b")), "a.xls"))] == ["marks of cells"]
 
 
@@ -641,7 +626,6 @@ CELLS = st.lists(
 def test_every_cell_is_in_the_text_at_its_place(
     rows: list[list[str]], merged: tuple[int, int, int, int]
 ) -> None:
-    """No cell is lost, in any division into tables, and places are in order."""
     top, first, height, width = merged
     table = written(
         rows,
@@ -661,7 +645,6 @@ def test_every_cell_is_in_the_text_at_its_place(
 
 @pytest.mark.parametrize("prefix", [b"", b"x:"])
 def test_sheets_of_other_programs_have_their_marks(prefix: bytes) -> None:
-    """Names of elements may have a prefix, as in files of the Open XML SDK."""
     data = xlsx(Grid(grid("Ship,Tons\nDal,#N/A\nSven,8\nRolf,9").rows, hidden_rows=[2]))
     part = "xl/worksheets/sheet1.xml"
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -673,7 +656,6 @@ def test_sheets_of_other_programs_have_their_marks(prefix: bytes) -> None:
 
 
 def test_formulas_that_were_never_computed_are_losses() -> None:
-    """No value of such a formula is in the text, whatever the library wrote for it."""
     rows = [["Item", "Sum"], ["Rope", "=2*10"], ["Tar", "=3*10"]]
     buffer = io.BytesIO()
     book = xlsxwriter.Workbook(buffer)  # writes zeros
@@ -687,7 +669,6 @@ def test_formulas_that_were_never_computed_are_losses() -> None:
 
 
 def test_texts_of_cells_are_read_and_comments_are_losses() -> None:
-    """Rich text and the text of a link are read."""
     buffer = io.BytesIO()
     book = xlsxwriter.Workbook(buffer)
     sheet = book.add_worksheet("S")
@@ -709,7 +690,6 @@ def test_texts_of_cells_are_read_and_comments_are_losses() -> None:
     ids=["an open element", "a number", "a name"],
 )
 def test_a_corrupt_sheet_is_a_loss(change: tuple[bytes, bytes]) -> None:
-    """The other sheets are read; a file of corrupt sheets only is refused."""
     book = openpyxl.Workbook()
     for name in ("First", "Second", "Third"):
         sheet = book.create_sheet(name)
@@ -748,7 +728,6 @@ CSV = {
 
 @pytest.mark.parametrize("name", CSV)
 def test_texts_with_delimiters_are_read_row_by_row(name: str) -> None:
-    """Delimiters, quotation marks and numbers of any program; places count rows of the file."""
     content, line, number = CSV[name]
     document = read(content, "a.csv")
     at = shown(document).find(line)
@@ -758,13 +737,11 @@ def test_texts_with_delimiters_are_read_row_by_row(name: str) -> None:
 
 
 def test_an_open_quotation_mark_is_noted() -> None:
-    """The rows below it are read, and a note names the row."""
     document = read(CSV["an open mark"][0], "a.csv")
     assert document.notes == ("row 2 has a quotation mark that is never closed",)
 
 
 def test_a_hundred_thousand_rows_are_all_read() -> None:
-    """Each row is a line with the names of its columns and a place."""
     rows = "".join(f"Ship {n},{n}\n" for n in range(100_000))
     document = read("Ship,Tons\n" + rows, "a.csv")
     assert len(document.places) == 100_001

@@ -74,7 +74,6 @@ def test_recall_and_precision_equal_alce(answer: str, recall: float, precision: 
 
 
 def test_claims_are_sentences_of_the_reference_or_metadata() -> None:
-    """The answer without marks entails them."""
     assert _scores("The cat sat [4].")["claim_recall"] == 50
     assert _scores("The cat sat [4].", claims=["the cat", "sat", "cows"])["claim_recall"] == (
         pytest.approx(200 / 3, abs=1e-3)
@@ -82,7 +81,6 @@ def test_claims_are_sentences_of_the_reference_or_metadata() -> None:
 
 
 def test_a_run_asks_the_role(tmp_path: Path) -> None:
-    """Its reads are stored with all other reads, in two rounds for joint citations."""
     stages = Pipeline(
         Sentences(size=4), BM25(k=2), BestSentence(), Stuff(), roles={"judge": Words()}
     )

@@ -57,7 +57,6 @@ def _rows(folder: Path, reply: str = "", budget: Budget = Budget(), **judge: obj
 
 
 def test_marks_become_scores_with_agreement(tmp_path: Path) -> None:
-    """Each verdict has the scores of other metrics and of people beside it."""
     rows = _rows(tmp_path)
     verdicts = [row["statistics"]["judge"] for row in rows]
     assert all(verdict["judge"] in (0, 25, 50, 75, 100) for verdict in verdicts)
@@ -76,7 +75,6 @@ def test_a_judge_that_prefers_a_position_scores_both_equal(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("reply", ["what a lovely day", "7", "first or second"])
 def test_nonsense_is_not_a_verdict_and_loses_no_prediction(tmp_path: Path, reply: str) -> None:
-    """The share of nonsense is reported."""
     mode = "pairwise" if "first" in reply else "pointwise"
     rows = _rows(tmp_path, reply, mode=mode)
     assert all(row["prediction"]["prediction"] for row in rows)
@@ -95,7 +93,6 @@ def test_a_resumed_shard_has_the_same_verdicts(tmp_path: Path) -> None:
 
 
 def test_a_missing_judge_is_reported_before_any_work(tmp_path: Path) -> None:
-    """So is a missing file of answers to compare with."""
     config = tmp_path / "mine.yaml"
     config.write_text(
         "pipelines:\n"
@@ -114,7 +111,6 @@ def test_a_missing_judge_is_reported_before_any_work(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", ["narrative_qa", "qmsum"])
 def test_judged_tasks_keep_opinions_away_from_official_scores(task: str) -> None:
-    """The judge comes after the official metric, and no suite has the task."""
     config = load_pipelines([])
     judged, plain = (config.tasks_named([f"{kind}/{task}"])[0] for kind in ("judged", "scrolls"))
     official = [*metrics_of(plain.metrics_of(plain.spec.build()))]

@@ -88,7 +88,6 @@ BAD_GOLD = [
 def test_invalid_references_are_reported(
     entry: str | dict[str, Any], gold: str, message: str
 ) -> None:
-    """An invalid reference is not counted as a wrong answer."""
     [metric] = metrics_of([entry]).values()
     with pytest.raises(GoldError, match=re.escape(message)):
         score_of(metric, "one 7", example_of(gold))
@@ -102,7 +101,6 @@ def test_no_code_of_an_answer_runs() -> None:
 
 
 def test_chinese_without_jieba_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The constructor raises, before any file is read."""
     monkeypatch.setitem(__import__("sys").modules, "jieba", None)
     with pytest.raises(UserError, match=r"leporello\[chinese\]"):
         LongBenchScore("rouge_l_zh")

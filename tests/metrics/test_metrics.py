@@ -33,7 +33,6 @@ GOLD = {
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_every_metric_has_a_name_and_a_signature(name: str) -> None:
-    """A metric's name is its key, and begins its signature."""
     metric = metric_named(name)
     assert metric.name == name
     assert metric.signature.startswith(f"{name}|")
@@ -42,7 +41,6 @@ def test_every_metric_has_a_name_and_a_signature(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_examples_without_gold_are_not_scored(name: str) -> None:
-    """Examples without references or evidence have neither statistics nor scores."""
     metric = metric_named(name)
     assert metric.statistics(prediction_of("text"), example_of()) is None
     assert metric.aggregate([]) == {}
@@ -57,7 +55,6 @@ IN_PAIRS = {"shuffle_accuracy"}
     sorted(METRICS.keys() - IN_PAIRS - {"judge", "citations"}),  # these ask a reader
 )
 def test_a_failure_scores_zero(name: str) -> None:
-    """The empty prediction of a failure scores zero, and its statistics are valid JSON."""
     metric = metric_named(name)
     gold = GOLD.get(name, "an answer of four words")
     facts: dict[str, Any] = {"labels": [gold], "prefix": "an ", "relevance": {"2": 1}}
@@ -77,7 +74,6 @@ def test_a_failure_scores_zero(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["exact_match", "f1", "f1_unidecode", "rouge"])
 def test_the_best_reference_counts(name: str) -> None:
-    """Among several references the most favourable counts."""
     example = example_of("a car", "by train", "train")
     assert score_of(metric_named(name), "by train", example) == pytest.approx(100)
 
@@ -112,7 +108,6 @@ def test_recall_counts_the_evidence_that_hits_cover(
     hits: tuple[tuple[int, int], ...],
     expected: tuple[float, float, float],
 ) -> None:
-    """Scores count covered characters, complete spans and the first rank, but not blanks."""
     spans = tuple(Span(*pair) for pair in evidence)
     statistics = METRICS["recall"]().statistics(
         prediction_of(hits=hits), example_of(text=TEXT, evidence=spans)
@@ -122,7 +117,6 @@ def test_recall_counts_the_evidence_that_hits_cover(
 
 
 def test_unknown_metrics_are_named() -> None:
-    """An unknown metric is refused with a suggestion."""
     with pytest.raises(UserError, match="no metric 'rogue'; did you mean 'rouge'; there are"):
         metrics_of(["f1", "rogue"])
     with pytest.raises(UserError, match="no metric 'F2'"):
@@ -146,14 +140,12 @@ def test_unknown_metrics_are_named() -> None:
     ],
 )
 def test_invalid_references_are_reported(name: str, reference: str, fault: str) -> None:
-    """The error names the example and shows the reference, whatever the answer."""
     for text in (reference, ""):
         with pytest.raises(GoldError, match="example 'x': the reference .*" + fault):
             METRICS[name]().statistics(prediction_of(text), example_of(reference))
 
 
 def test_invalid_labels_and_authors_are_reported() -> None:
-    """A label is outside the choices, and authors are split into several references."""
     labelled = example_of("hero", choices=("Hero", "Villain"))
     with pytest.raises(GoldError, match="the reference 'hero' is not one of: Hero, Villain"):
         score_of(metric_named("f1_macro"), "Hero", labelled)
@@ -184,7 +176,6 @@ def test_invalid_labels_and_authors_are_reported() -> None:
 def test_answers_are_read_as_the_official_code_reads_them(
     name: str, text: str, reference: str, score: float, parses: bool
 ) -> None:
-    """Quirks are reproduced; `parses` returns whether an answer was found."""
     metric = METRICS[name]()
     assert score_of(metric, text, example_of(reference)) == pytest.approx(score)
     assert isinstance(metric, Parses)
@@ -210,7 +201,6 @@ PERFECT = '{"multi-author": true, "changes": [0, 1], "paragraph-authors": ["1", 
     ],
 )
 def test_style_change_is_read_from_any_list(text: str, expected: tuple[float, ...]) -> None:
-    """Missing fields are derived from the authors; a list of another length is not an answer."""
     metric = METRICS["pan21"]()
     statistics = metric.statistics(prediction_of(text), example_of("[1, 1, 2]"))
     assert statistics is not None
@@ -231,7 +221,6 @@ def test_style_change_is_read_from_any_list(text: str, expected: tuple[float, ..
 def test_classes_are_expected_or_predicted_labels(
     texts: Sequence[str], expected: dict[str, float]
 ) -> None:
-    """A choice that never occurs is not a class; neither is a text outside the choices."""
     metric = METRICS["f1_macro"]()
     choices = ("Hero", "Fool", "Wit", "Sage")
     pairs = zip(texts, ("Hero", "Fool"), strict=True)
@@ -247,7 +236,6 @@ def test_classes_are_expected_or_predicted_labels(
 
 
 def test_no_answer_is_scored_separately() -> None:
-    """It is predicted if stated, withheld or empty; expected if no reference has an answer."""
     metric = METRICS["no_answer"]()
     pairs = [
         ("Unanswerable.", ("unanswerable",)),
@@ -300,7 +288,6 @@ def test_answers_are_judged_by_an_f_measure_where_the_task_has_one(
 def test_a_missing_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, name: str, module: str, extra: str
 ) -> None:
-    """The error comes before any work, with the package and the extra to install."""
     monkeypatch.setitem(sys.modules, module, None)
     message = rf"metric '{name}' needs the package {module},.*pip install 'leporello\[{extra}\]'"
     with pytest.raises(UserError, match=message):
@@ -311,7 +298,6 @@ def test_a_missing_extra_is_named(
 def test_missing_java_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    """The message suggests a package to install."""
     (tmp_path / "pycocoevalcap").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("shutil.which", lambda _: None)
@@ -335,7 +321,6 @@ def echo() -> LineProcess:
 
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_a_program_that_exits_is_reported_and_restarts(attempt: int) -> None:
-    """Only the request that ended the program fails."""
     program = echo()
     for _ in range(attempt):
         with pytest.raises(RuntimeError, match="ended: out of memory"):
@@ -359,6 +344,5 @@ def test_a_program_that_exits_is_reported_and_restarts(attempt: int) -> None:
     ],
 )  # fmt: skip
 def test_values_are_compared_by_type(answer: Any, text: str, reference: str, score: float) -> None:
-    """Numbers and dates are compared by value, lists as sets, objects by field."""
     example = example_of(reference, schema=schema_of(answer))
     assert score_of(metric_named("typed_match"), text, example) == pytest.approx(score)

@@ -74,7 +74,6 @@ def leporello(*words: object) -> Result:
 
 @pytest.mark.integration
 def test_a_user_defined_metric_works_like_a_built_in_metric(mine: Path, tmp_path: Path) -> None:
-    """It works in a run, its comparison, report and explanation, and in `score`."""
     run, second_run, name = tmp_path / "run", tmp_path / "other", f"{tmp_path}/mine.py:WordCount"
     common = ("--config", mine, "--task", "asked", "--limit", 6, "--workers", 0)
     result = leporello("run", "lead", *common, "--out", run)
@@ -123,7 +122,6 @@ def row_id(run: Path) -> str:
 def test_a_failing_metric_is_reported_with_its_line_and_loses_no_prediction(
     mine: Path, tmp_path: Path, name: str, message: str
 ) -> None:
-    """Its score is left out, since it would cover fewer examples; other scores stay."""
     source = (tmp_path / "mine.py").read_text()
     (tmp_path / "mine.py").write_text(source.replace('strip("f")', "strip(example.id)"))
     metrics = ("--metric", "f1", "--metric", f"{tmp_path}/mine.py:{name}")
@@ -151,14 +149,12 @@ def test_a_failing_metric_is_reported_with_its_line_and_loses_no_prediction(
     ],
 )
 def test_faults_of_metrics_in_yaml_are_reported(mine: Path, metrics: str, message: str) -> None:
-    """Reports have file and line, like faults of stages."""
     mine.write_text(f"tasks:\n  asked: {{class: Sample, metrics: {metrics}}}\n")
     with pytest.raises(UserError, match=f"mine.yaml:2: tasks.asked.metrics.*{message}"):
         load_config([mine])
 
 
 def test_metrics_of_a_data_set_can_be_replaced(mine: Path) -> None:
-    """The official metrics are replaced, and the resolved config lists the new ones."""
     mine.write_text("tasks: {mine: {class: Scrolls, name: qasper, metrics: [rouge]}}")
     task = load_config([mine]).tasks["mine"]
     assert task.metrics_of(task.spec.build()) == ("rouge",)
@@ -167,7 +163,6 @@ def test_metrics_of_a_data_set_can_be_replaced(mine: Path) -> None:
 
 @pytest.mark.usefixtures("mine")
 def test_duplicate_names_are_refused_and_defaults_can_be_overridden(tmp_path: Path) -> None:
-    """`name`, `headline`, `signature` and `score` of the class override the defaults."""
     with pytest.raises(UserError, match="two metrics are called 'word_count'"):
         metrics_of([{"class": f"{tmp_path}/mine.py:WordCount", "most": n} for n in (1, 2)])
     (tmp_path / "named.py").write_text(

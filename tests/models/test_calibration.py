@@ -20,7 +20,6 @@ from leporello.readers import BestSentence, Embedded, Polarity
 
 @pytest.mark.parametrize("method", ["platt", "isotonic"])
 def test_a_fitted_calibration_predicts_how_often_answers_are_correct(method: Method) -> None:
-    """It corrects overconfident scores; the means agree, and probabilities never fall."""
     numbers = random.Random(1)
     scores = [numbers.gauss(2, 2) for _ in range(3000)]
     shares = [float(numbers.random() < Calibration(0.5, -1).probability(s)) for s in scores]
@@ -37,7 +36,6 @@ def test_a_fitted_calibration_predicts_how_often_answers_are_correct(method: Met
 @pytest.mark.integration
 @given(st.lists(st.tuples(st.floats(-30, 30), st.floats(0, 1)), min_size=1, max_size=30))
 def test_any_scores_can_be_fitted(pairs: list[tuple[float, float]]) -> None:
-    """Examples are a single answer, equal scores, and scores that fall with correctness."""
     for method in ("platt", "isotonic"):
         fitted = fit(method, *zip(*pairs, strict=True))
         assert all(0 <= fitted.probability(score) <= 1 for score in (-1e9, 0.0, 7.5, 1e9))
@@ -57,7 +55,6 @@ def test_any_scores_can_be_fitted(pairs: list[tuple[float, float]]) -> None:
     ],
 )
 def test_an_invalid_file_is_reported(content: str, message: str, tmp_path: Path) -> None:
-    """The error has the name of the file, and is raised before a run starts."""
     file = tmp_path / "calibration.json"
     file.write_text(content)
     with pytest.raises(UserError, match=message):
@@ -67,7 +64,6 @@ def test_an_invalid_file_is_reported(content: str, message: str, tmp_path: Path)
 
 
 def test_probabilities_are_corrected_and_scores_become_probabilities(tmp_path: Path) -> None:
-    """An output with neither remains without a probability."""
     halved = Calibration(0.5, 0.0)
     likely, scored, silent = calibrated(
         [Output("a", 9.0, probability=0.9), Output("b", 0.0), Output("c")], halved
@@ -83,7 +79,6 @@ def test_probabilities_are_corrected_and_scores_become_probabilities(tmp_path: P
 
 @pytest.mark.integration
 def test_built_in_readers_estimate_the_probability_of_their_answers() -> None:
-    """Choices, labels and spans have a probability; summaries have none."""
     text = "Ann Dunning found the unread fax behind the boiler. She gave it to the Widow Frack."
     choices = ("yes", "no")
     reads = [

@@ -128,7 +128,6 @@ def test_conversion(
 def test_two_processes_convert_once(
     tiny: tuple[Path, PreTrainedModel, Tokenizer], tmp_path: Path
 ) -> None:
-    """When two processes load a model at once, one converts it for both."""
     code = (
         "import logging, sys\n"
         "logging.basicConfig(level=logging.INFO, format='%(name)s %(message)s')\n"

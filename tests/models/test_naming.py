@@ -47,7 +47,6 @@ def reader_of(word: str, pipeline: str = "default", *settings: str) -> Spec:
 def test_readers_are_chosen_by_architecture(
     tmp_path: Path, architecture: str, readers: tuple[str, ...], window: int
 ) -> None:
-    """config.json determines reader and input window, which is limited for local models."""
     config: dict[str, Any] = {"architectures": [architecture], "max_position_embeddings": 514}
     config["is_encoder_decoder"] = architecture.startswith(("Bart", "Marian"))
     if architecture.startswith("Llama"):
@@ -57,7 +56,6 @@ def test_readers_are_chosen_by_architecture(
 
 
 def test_another_model_keeps_a_pipelines_general_settings(tmp_path: Path) -> None:
-    """A reader of another class keeps the prompt, but not the settings of the former model."""
     gpt = folder(tmp_path / "gpt", architectures=["GPT2LMHeadModel"], n_positions=300)
     same = reader_of(str(gpt), "ask-smollm2").params
     assert same["system"].startswith("You answer")
@@ -71,7 +69,6 @@ def test_another_model_keeps_a_pipelines_general_settings(tmp_path: Path) -> Non
 
 
 def test_services_are_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has an address, a protocol, and an environment variable with its key."""
     reader = reader_of("openai:gpt-4.1-mini")
     assert reader.params["base_url"] == "https://api.openai.com/v1"
     assert "temperature" not in reader.params
@@ -110,7 +107,6 @@ def pessimistic(folder: Path) -> Path:
 
 
 def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names may lack a tag, and the server reports the window; config files send no request."""
     file = tmp_path / "ferry.txt"
     file.write_text("Ann Dunning found the fax. " * 9)
     with running(serve) as server:
@@ -156,7 +152,6 @@ def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_an_invalid_name_is_reported(word: str, message: str) -> None:
-    """The error has a suggestion; the file system is not searched."""
     with pytest.raises(UserError, match=message):
         reader_of(word)
     with pytest.raises(UserError):  # as a parameter of a stage
@@ -164,7 +159,6 @@ def test_an_invalid_name_is_reported(word: str, message: str) -> None:
 
 
 def test_models_on_this_machine_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models of packages, the hub's cache, folders and servers are listed with their names."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     cached = tmp_path / "hub" / "models--me--t5"
     (cached / "snapshots").mkdir(parents=True)

@@ -46,7 +46,6 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def test_the_reader_answers_with_the_trained_model(folder: Path) -> None:
-    """The reader finds the colour in a passage that is not in the training data."""
     phase = {**SETTINGS["phases"][0], "tokens": 30_000, "learning_rate": 0.003}
     settings = {**SETTINGS, "phases": [phase], "batch": 300, "average": 1}
     settings |= {"checkpoint_seconds": 60, "snapshot_steps": 300}
@@ -67,7 +66,6 @@ def test_the_reader_answers_with_the_trained_model(folder: Path) -> None:
 def test_a_resumed_training_gives_the_result_of_an_uninterrupted_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The weights are identical, and the log has every step once."""
     settings = folder / "settings.json"
     result = run_recipe("answers", settings, folder / "whole")
     count = 0
@@ -114,7 +112,6 @@ def shipped(base: Base, folder: Path) -> AnswerNetwork:
     ],
 )
 def test_shipped_networks_give_the_logits_of_torch(name: str, tmp_path: Path) -> None:
-    """Segments of different lengths give the logits of torch."""
     save_base(name, tmp_path / "base")
     settings = AnswersSettings(str(tmp_path / "base"), (Path("unread"),), (PHASE,))
     base = load_base(settings)
@@ -135,7 +132,6 @@ def test_shipped_networks_give_the_logits_of_torch(name: str, tmp_path: Path) ->
 
 
 def test_a_shipped_folder_is_a_base(tmp_path: Path) -> None:
-    """A continued training begins with the shipped weights of encoder and heads."""
     save_base("bert", tmp_path / "base")
     settings = AnswersSettings(str(tmp_path / "base"), (Path("unread"),), (PHASE,))
     trained = shipped(load_base(settings), tmp_path / "shipped")
@@ -147,7 +143,6 @@ def test_a_shipped_folder_is_a_base(tmp_path: Path) -> None:
 
 
 def test_hardest_keeps_answers_and_the_others_with_the_highest_scores() -> None:
-    """Each group keeps its answered window and the given number of others."""
     lacking = LabelledWindow([5], [6, 7, 8])
     answered = LabelledWindow([5], [6, 7, 8], (1,), (2,), label=1)
     batch = collate([(answered, lacking, lacking), (lacking, lacking)], (1, 2))
@@ -164,7 +159,6 @@ def test_hardest_keeps_answers_and_the_others_with_the_highest_scores() -> None:
 
 
 def test_a_training_in_bfloat16_on_the_hardest_windows_learns(folder: Path) -> None:
-    """The loss of the groups falls."""
     phase = {**SETTINGS["phases"][0], "negatives": [0.0, 0.0, 1.0], "hardest": 1}
     settings = {**SETTINGS, "phases": [phase], "precision": "bfloat16"}
     (folder / "settings.json").write_text(json.dumps(settings))
@@ -174,7 +168,6 @@ def test_a_training_in_bfloat16_on_the_hardest_windows_learns(folder: Path) -> N
 
 
 def test_a_quantised_graph_is_a_base(tmp_path: Path) -> None:
-    """The weights of an 8-bit cross-encoder are restored under their names, within rounding."""
     torch.manual_seed(0)
     factory: Any = AutoModelForSequenceClassification
     model = factory.from_config(network("bert", 80).config)
@@ -204,8 +197,6 @@ def test_a_quantised_graph_is_a_base(tmp_path: Path) -> None:
 def test_other_settings_do_not_resume_a_training(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A training with another seed is neither resumed nor removed without `--update`."""
-
     def stop(self: Progress, failed: bool = False) -> None:  # noqa: ARG001 -- the signature of the method
         raise KeyboardInterrupt
 

@@ -15,12 +15,7 @@ from transformers import T5Config, T5Model
 from leporello.core.errors import UserError
 from leporello.retrievers import BM25
 from recipes.answers.negatives import nearest_passages
-from recipes.answers.questions import (
-    Question,
-    fingerprints,
-    read_questions,
-    split,
-)
+from recipes.answers.questions import Question, fingerprints, read_questions, split
 from recipes.answers.recipe import prepare
 from recipes.answers.settings import AnswersSettings, Phase
 from recipes.command import run_recipe
@@ -37,7 +32,6 @@ def question(document: str, start: int) -> Question:
 
 
 def test_excluded_passages_are_not_trained_on(tmp_path: Path) -> None:
-    """A question is dropped if one of its passages is excluded; train and validation differ."""
     questions = rows(60)
     questions[3]["others"][0] = "secret text"
     questions[8]["passage"] += " secret"
@@ -52,7 +46,6 @@ def test_excluded_passages_are_not_trained_on(tmp_path: Path) -> None:
 
 
 def test_the_settings_of_the_built_in_reader_are_valid() -> None:
-    """Paths in the recipe's file are relative to its folder."""
     file = Path(run_recipe.__code__.co_filename).parent / "answers" / "settings.yaml"
     settings = read_settings(AnswersSettings, file)
     assert settings.questions[0] == file.parent / "PATH/TO/questions.jsonl.gz"
@@ -63,7 +56,6 @@ WORDS = [f"word{number}" for number in range(4000)]
 
 
 def test_train_and_validation_share_no_document_nor_text() -> None:
-    """Documents with the same text are on one side, whatever their names."""
     questions = [question(f"d{i}", 50 * i) for i in range(60)]
     questions += [question(f"copy{i}", 50 * i + 3) for i in range(0, 60, 7)]
     sides = split(questions, 0.3, seed=1)
@@ -75,7 +67,6 @@ def test_train_and_validation_share_no_document_nor_text() -> None:
 
 
 def test_negatives_lack_the_answer() -> None:
-    """No negative contains the answer; a question's passages in the data come first."""
     questions = [
         Question("s", "d", "where is the cat", "the cat is in Rome", ((14, 18),)),
         Question("s", "d", "where is the dog", "the dog left rome for the cat", ((4, 7),)),
@@ -87,7 +78,6 @@ def test_negatives_lack_the_answer() -> None:
 
 
 def test_hotpotqa_gives_questions_with_distractors(tmp_path: Path) -> None:
-    """Both supporting paragraphs are one passage; the paragraph with the answer is another."""
     item: dict[str, Any] = {"_id": "1", "question": "Who?", "answer": "Ann"}
     item["context"] = [["A", ["Ann came."]], ["B", ["Bob."]], ["C", ["Cy."]]]
     item["supporting_facts"] = [["A", 0], ["B", 0]]
@@ -113,7 +103,6 @@ def test_hotpotqa_gives_questions_with_distractors(tmp_path: Path) -> None:
 def test_mistakes_are_reported_in_one_line(
     changes: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    """The message has the place of the mistake, and no training begins."""
     save_base("bert", tmp_path / "base")
     tiny = T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9)
     T5Model(tiny).save_pretrained(tmp_path / "t5")

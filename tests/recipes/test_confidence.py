@@ -44,7 +44,6 @@ def _settings(tmp_path: Path) -> Path:
 
 
 def test_the_copy_of_the_model_has_the_fitted_confidence(settings: Path, tmp_path: Path) -> None:
-    """The reader loads it; half of the answers are right, and so is its probability."""
     folder = tmp_path / "made"
     record = run_recipe("confidence", settings, folder)
     assert (record["answers"], record["parameter"]) == (6, "reader.model")

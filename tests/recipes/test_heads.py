@@ -73,7 +73,6 @@ def _contracts(tmp_path: Path) -> Path:
 
 
 def test_a_judge_learns_from_contracts(contracts: Path) -> None:
-    """The reader's head loads its folder, and judges held-out contracts correctly."""
     folder = contracts.parent
     summary = run_recipe("statements", folder / "settings.json", folder / "made")
     assert summary["contracts"] == 24
@@ -125,7 +124,6 @@ def _choices(tmp_path: Path) -> Path:
 
 
 def test_a_ranker_learns_the_form_of_right_options(choices: Path) -> None:
-    """Each story is held out in turn, and the reader's head loads the folder."""
     summary = run_recipe("choices", choices, choices.parent / "made")
     assert summary["questions"] == [24, 1, 1]
     assert summary["validation"]["accuracy"] == 1
@@ -135,7 +133,6 @@ def test_a_ranker_learns_the_form_of_right_options(choices: Path) -> None:
 
 
 def test_a_python_file_decides_which_texts_are_excluded(tmp_path: Path) -> None:
-    """Its function receives the text and the share of it that must match."""
     (tmp_path / "apart.py").write_text("def is_apart(text, share):\n    return len(text) > share")
     excluded = exclusion(tmp_path / "apart.py", 3)
     assert excluded("long")
@@ -149,7 +146,6 @@ def test_a_python_file_decides_which_texts_are_excluded(tmp_path: Path) -> None:
     "recipe", ["choices", "plots", "polarity", "statements", "style", "summaries", "verdicts"]
 )
 def test_missing_settings_are_reported_with_their_file(recipe: str, tmp_path: Path) -> None:
-    """One message names missing and unknown settings, and nothing is written."""
     settings = tmp_path / "settings.yaml"
     settings.write_text("nonsense: 1\n", encoding="utf-8")
     with pytest.raises(

@@ -31,7 +31,6 @@ tasks: {tale: {class: JsonLines, path: rows.jsonl}}
 
 
 def test_a_run_of_both_pipelines_teaches_the_route(tmp_path: Path) -> None:
-    """The question's words decide; the file is JSON, and predictions contain the route."""
     rows = [
         {"id": str(n), "document": TEXT, "question": question, "references": [answer]}
         for n, (question, answer) in enumerate(QUESTIONS)

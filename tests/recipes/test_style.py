@@ -30,7 +30,6 @@ def _works(folder: Path, authors: int) -> Path:
 
 
 def test_documents_have_segments_of_two_to_four_authors(tmp_path: Path) -> None:
-    """Paragraphs have the order of their text; the gold numbers authors by first appearance."""
     _works(tmp_path, 6)
     works, _ = read_works(tmp_path / "works.jsonl")
     for example in glued(works, 8, seed=1):
@@ -43,7 +42,6 @@ def test_documents_have_segments_of_two_to_four_authors(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_the_reader_loads_the_trained_model(tmp_path: Path) -> None:
-    """Excluded authors are not trained on; too few authors are an error."""
     summary = run_recipe("style", _works(tmp_path, 7), tmp_path / "made")
     assert (summary["authors"], summary["excluded"]) == (6, 1)
     PairClassifier(str(tmp_path / "made/style")).load()

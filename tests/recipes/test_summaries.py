@@ -46,7 +46,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_summariser_loads_the_fitted_weights(folder: Path) -> None:
-    """Excluded documents are left out, two fits are equal, and the weights find the summary."""
     fit = run_recipe("summaries", folder / "settings.yaml", folder / "out")
     assert fit["questions"] == {"report": {"gov_report": 1}}
     run_recipe("summaries", folder / "settings.yaml", folder / "again")
@@ -58,7 +57,6 @@ def test_the_summariser_loads_the_fitted_weights(folder: Path) -> None:
 
 
 def test_mistakes_are_reported(folder: Path) -> None:
-    """Settings may name an unknown source, or a set without documents of the kind."""
     settings = folder / "settings.yaml"
     for wrong, message in (
         ("source: gov_reports", "no source 'gov_reports'; did you mean"),

@@ -39,7 +39,6 @@ from recipes.verdicts.recipe import VerdictsSettings, _pairs_of
 def test_a_question_and_its_answer_make_a_claim(
     question: str, answer: str, expected: str | None
 ) -> None:
-    """The rules do not inflect verbs; a question that fits no rule gives no claim."""
     assert claim(question, answer) == expected
 
 

@@ -15,7 +15,6 @@ from recipes.command import run_recipe
 def test_a_recipe_is_a_module_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It prints how to use the model; a user's mistake ends with status 2 and a message."""
     settings, folder = _stories(tmp_path), tmp_path / "made"
     monkeypatch.setattr("sys.argv", ["recipes.plots", str(settings), "--out", str(folder)])
     runpy.run_module("recipes.plots", run_name="__main__")
@@ -27,7 +26,6 @@ def test_a_recipe_is_a_module_to_run(
 
 
 def test_plots_are_learnt_from_summaries(tmp_path: Path) -> None:
-    """Excluded stories and words of few stories are left out."""
     summary = run_recipe("plots", _stories(tmp_path), tmp_path / "made")
     assert (summary["stories"], summary["excluded"]) == (4, 1)
     words = (tmp_path / "made/plots/words.txt").read_text().splitlines()
@@ -56,7 +54,6 @@ def _stories(folder: Path) -> Path:
 
 
 def test_polarity_is_learnt_from_labelled_opinions(tmp_path: Path) -> None:
-    """Excluded texts are left out, and the same data give the same bytes."""
     settings = _corpora(tmp_path)
     summary = run_recipe("polarity", settings, tmp_path / "one")
     assert summary["excluded"] == 3

@@ -27,7 +27,6 @@ def board(task: str, value: float) -> TaskComparison:
 
 
 def test_several_lengths_of_a_task_are_plotted() -> None:
-    """There is one plot per task, one of RULER's mean, and a sentence on the effective length."""
     boards = [
         board("ruler/vt@length=1024", 80.0),
         board("ruler/niah_single_1@length=1024", 100.0),

@@ -114,7 +114,6 @@ def page(directory: Path) -> Page:
 
 
 def test_a_report_is_one_well_formed_file_that_loads_nothing(page: Page) -> None:
-    """It has no URLs or imports, and paths and hashes are only in the manifest at the end."""
     assert page.unclosed == []
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page.source)
     assert not [tag for tag, attributes in page.tags if {"src", "srcset"} & attributes.keys()]
@@ -128,7 +127,6 @@ def test_a_report_is_one_well_formed_file_that_loads_nothing(page: Page) -> None
 
 
 def test_a_report_shows_the_scores_of_the_run(directory: Path, page: Page) -> None:
-    """The table shows them, and they equal the means of the listed scores."""
     index = page.data["index-0"]
     assert [job["pipeline"] for job in index["jobs"]] == [
         "echo@retriever.k=1", "echo@retriever.k=2", "first",
@@ -144,7 +142,6 @@ def test_a_report_shows_the_scores_of_the_run(directory: Path, page: Page) -> No
 
 
 def test_a_report_contains_the_examples_of_the_run(directory: Path, page: Page) -> None:
-    """It has predictions, hits, read and cited spans, references, and excerpts of documents."""
     examples = page.examples()
     rows = [json.loads(line) for line in (directory / "first/rows/predictions.jsonl").open()]
     by_id = {example["id"]: example for example in examples}
@@ -164,7 +161,6 @@ def test_a_report_contains_the_examples_of_the_run(directory: Path, page: Page) 
 
 
 def test_failures_and_lost_answers_are_shown(page: Page) -> None:
-    """Failed examples have stage and error; lost examples have the stage that lost them."""
     index = page.data["index-0"]
     place = index["ids"].index("q7")
     assert index["states"][0][place] == 2
@@ -175,7 +171,6 @@ def test_failures_and_lost_answers_are_shown(page: Page) -> None:
 
 
 def test_texts_of_a_run_never_become_html(page: Page) -> None:
-    """Script tags, lone surrogates and control characters are preserved as data."""
     hostile = HOSTILE.replace("\ud800", "\ufffd")  # as the task reads it
     [example] = [example for example in page.examples() if example["id"] == hostile]
     assert example["question"] == f"{hostile} owls"
@@ -187,7 +182,6 @@ def test_texts_of_a_run_never_become_html(page: Page) -> None:
 
 
 def test_a_report_begins_with_the_verdict_and_losses(directory: Path, page: Page) -> None:
-    """Its sentence is that of `compare`; a point has a number, and a column per parameter."""
     [board] = compare([directory], common=True, draws=DRAWS).boards
     assert f"{verdict(board)}." in page.text
     summary, _, losses = page.source.partition('<section id="lost">')
@@ -220,7 +214,6 @@ def test_all_curves_with_data_are_plotted(page: Page) -> None:
 
 
 def test_a_report_without_the_data_shows_results(directory: Path, tmp_path: Path) -> None:
-    """Tables and predictions remain, and a note lists the missing content."""
     for path in directory.parent.iterdir():
         if path.name != "report.html":
             (shutil.copytree if path.is_dir() else shutil.copy)(path, tmp_path / path.name)
@@ -238,7 +231,6 @@ def test_a_report_without_the_data_shows_results(directory: Path, tmp_path: Path
 
 
 def test_a_killed_run_can_be_reported(tmp_path: Path) -> None:
-    """The report reads its stores, and compares the examples that all pipelines have finished."""
     out = tmp_path / "out"
     run(["echo", "first"], config=[_files(tmp_path)], out=out, workers=0)
     for name in ("echo@retriever.k=1", "echo@retriever.k=2", "first"):
@@ -253,7 +245,6 @@ def test_a_killed_run_can_be_reported(tmp_path: Path) -> None:
 
 
 def test_two_runs_are_compared(directory: Path, tmp_path: Path) -> None:
-    """Labels of equal pipelines include their runs; equal reports have equal bytes."""
     copied_run = tmp_path / "again"
     shutil.copytree(directory, copied_run)
     for name in ("one.html", "two.html"):
@@ -267,7 +258,6 @@ def test_two_runs_are_compared(directory: Path, tmp_path: Path) -> None:
 
 
 def test_the_verb_writes_a_report(directory: Path, tmp_path: Path) -> None:
-    """It prints the path; a path that cannot be written is a user error."""
     out = tmp_path / "page.html"
     result = CliRunner().invoke(
         application(), ["report", str(directory), "--out", str(out), "--inputs", "0"]
@@ -282,7 +272,6 @@ def test_the_verb_writes_a_report(directory: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="needs the distribution's chromium")
 @pytest.mark.parametrize("width", [1280, 400])
 def test_a_browser_shows_the_examples(page: Page, directory: Path, width: int) -> None:
-    """The first example is open; a bar of lost answers shows its examples; keys move and open."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     expect, errors = sync_api.expect, []
     with sync_api.sync_playwright() as playwright:

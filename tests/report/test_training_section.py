@@ -61,7 +61,6 @@ def _curve(scale: float) -> list[dict[str, float]]:
 
 
 def test_a_reader_without_a_curve_has_a_sentence(folder_of_run: Path) -> None:
-    """It names the pipeline and the data; the rest is in the model's card."""
     page, notes = report_of(folder_of_run)
     section = section_of(page)
     assert "mine-trained: trained on split train of rows, not validated." in section
@@ -70,7 +69,6 @@ def test_a_reader_without_a_curve_has_a_sentence(folder_of_run: Path) -> None:
 
 
 def test_curves_are_plotted(folder_of_run: Path) -> None:
-    """Both losses of each learning rate, and the metric; values that are not finite are counted."""
     diverged = [*_curve(4.0), {"step": 25, "epoch": 2.5, "loss": math.nan}]
     curves = {"0.001": _curve(1.0), "0.1": diverged}
     change_record(folder_of_run, curves=curves, kept={"step": 20}, metric="f1")
@@ -97,7 +95,6 @@ def test_curves_are_plotted(folder_of_run: Path) -> None:
 def test_a_missing_or_changed_model_is_a_note(
     folder_of_run: Path, change: Any, message: str
 ) -> None:
-    """The rest of the report is shown."""
     change(folder_of_run / "model" / "model")
     page, notes = report_of(folder_of_run)
     assert 'id="training"' not in page.source

@@ -39,7 +39,6 @@ def all_blocks(document: Document) -> list[Block]:
 
 @given(st.lists(st.sampled_from(LINES), max_size=25), st.sampled_from(["a.md", "a.txt", "a.py"]))
 def test_blocks_contain_all_text_in_order(lines: list[str], name: str) -> None:
-    """Only white space is between them; marks and cells are within their block."""
     document, end = Document(name, "\n".join(lines)), 0
     with mock.patch("leporello.serving.blocks._REGION", 50):
         pieces = all_blocks(document)
@@ -69,14 +68,12 @@ def test_blocks_contain_all_text_in_order(lines: list[str], name: str) -> None:
     ],
 )  # fmt: skip
 def test_shapes_of_plain_text(text: str, kinds: list[str]) -> None:
-    """The lengths of lines distinguish filled paragraphs from verse, scripts and tables."""
     sections = (Section("Costs", 0, len(text)),)
     document = Document("a.txt", text, sections=sections)
     assert [block.kind for block in all_blocks(document)] == kinds
 
 
 def test_cells_are_below_their_columns() -> None:
-    """Cells that repeat the column's name hide it, also where cells are missing."""
     document = Document("a.csv", "Load\tToll\tNote\nLoad: cart\tNote: new\n")
     [block] = all_blocks(document)
     assert [[column for *_, column in row] for row in cells(document.text, block)] == [

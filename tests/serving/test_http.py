@@ -89,7 +89,6 @@ def test_another_site_is_refused(client: TestClient, headers: dict[str, str], st
 
 
 def test_nothing_is_loaded_from_other_sites(client: TestClient) -> None:
-    """All responses have the security policy, and the page complies with it."""
     for response in (client.get("/"), client.get("/none")):
         assert "default-src 'none'" in response.headers["content-security-policy"]
         assert response.headers["x-content-type-options"] == "nosniff"
@@ -114,12 +113,10 @@ def test_nothing_is_loaded_from_other_sites(client: TestClient) -> None:
     ],
 )
 def test_other_files_are_not_served(client: TestClient, path: str, status: int) -> None:
-    """The server does not map addresses to paths of files."""
     assert client.get(path).status_code == status
 
 
 def test_text_is_sent_in_pieces_with_places(client: TestClient) -> None:
-    """Pieces consist of blocks; offsets count characters; lone surrogates are sent."""
     [about] = client.get("/documents").json()["documents"]
     assert (about["length"], len(about["notes"])) == (len(TEXT), 1)
     second = TEXT.index("The ferry")
@@ -133,7 +130,6 @@ def test_text_is_sent_in_pieces_with_places(client: TestClient) -> None:
 
 
 def test_plain_text_has_an_outline_of_its_headings(documents: OpenDocuments) -> None:
-    """They are guessed if the document has neither headings nor places."""
     text = "1. Ferry\n\nIt runs.\n\n2. Tolls\n\nOne penny.\n\n3. Keepers\n\nGrigor."
     documents.sessions[0] = documents.sessions[0].about(Document("a.txt", text))
     entries = outline(documents.sessions[0]).entries
@@ -159,7 +155,6 @@ def test_plain_text_has_an_outline_of_its_headings(documents: OpenDocuments) -> 
     ],
 )
 def test_an_answer_has_the_text_around_it(text: str, answer: str, source: str) -> None:
-    """Its sentence, more if it is a sentence, or its row of a table; no word is cut."""
     document, start = Document("a.txt", text), text.index(answer)
     coverage = Coverage.of(len(text), (), (), ())
     spans = (Span(start, start + len(answer)),)
@@ -168,7 +163,6 @@ def test_an_answer_has_the_text_around_it(text: str, answer: str, source: str) -
 
 
 def test_only_pdf_files_that_exist_are_sent(tmp_path: Path) -> None:
-    """The client names a character, never a path; a page counts from the file's first page."""
     for name, texts in (("a.pdf", ["One."]), ("b.pdf", ["Two.", "Three."])):
         canvas = Canvas(str(tmp_path / name))
         for text in texts:
@@ -201,7 +195,6 @@ def test_only_pdf_files_that_exist_are_sent(tmp_path: Path) -> None:
 
 
 def test_an_answer_is_preceded_by_steps(client: TestClient) -> None:
-    """The last line is the answer, with places and coverage; later requests return it too."""
     response = client.post("/documents/0/ask", content="Who found the fax?")
     *steps, last = map(json.loads, response.text.splitlines())
     assert [step["step"] for step in steps] == ["looking for passages", "reading 1 input", "1 read"]
@@ -213,7 +206,6 @@ def test_an_answer_is_preceded_by_steps(client: TestClient) -> None:
 
 
 def test_replies_to_programs_match_the_description(client: TestClient) -> None:
-    """The description has a schema for each request and reply; its page lists all addresses."""
     refusal = client.post("/ask", json={"question": "Who?"}, headers={"authorization": ""})
     assert (refusal.status_code, [*refusal.json()]) == (403, ["error"])
     described = client.get("/openapi.json").json()
@@ -263,7 +255,6 @@ def test_replies_to_programs_match_the_description(client: TestClient) -> None:
 def test_a_wrong_request_has_an_error_message(
     client: TestClient, address: str, body: str, status: int, message: str
 ) -> None:
-    """The message is JSON, with the matching status."""
     reply = client.request(*address.split(), content=body)
     assert reply.status_code == status
     assert message in reply.json()["error"]
@@ -272,7 +263,6 @@ def test_a_wrong_request_has_an_error_message(
 def test_a_failed_stage_is_reported_to_programs(
     client: TestClient, documents: OpenDocuments
 ) -> None:
-    """The message names the stage and the reason."""
     documents.sessions[0].stages = Pipeline(Paragraphs(5), object(), BestSentence(), Stuff())
     for path in ("/ask", "/passages"):
         reply = client.post(path, json={"question": "Who?"})
@@ -282,7 +272,6 @@ def test_a_failed_stage_is_reported_to_programs(
 
 @pytest.mark.parametrize("name", ["b.txt", "../../b.txt", "..\\b.txt", "", "..", "\0/", "x" * 999])
 def test_a_file_is_added_as_another_document(client: TestClient, name: str) -> None:
-    """No name of a file leaves the temporary folder; every document has its own conversation."""
     response = client.post("/documents", params={"name": name}, content=b"Ned has a boat.")
     assert response.json()["number"] == 1
     assert client.get("/documents/1/text?start=0&end=99").json()["text"] == "Ned has a boat."
@@ -292,7 +281,6 @@ def test_a_file_is_added_as_another_document(client: TestClient, name: str) -> N
 
 
 def test_unreadable_and_large_files_are_refused(client: TestClient) -> None:
-    """There is also a limit for all files together; messages do not reveal folders."""
     broken = client.post("/documents?name=b.pdf", content=b"%PDF-1.7 no more")
     assert broken.status_code == 422
     assert broken.json()["error"].startswith("b.pdf: ")
@@ -302,8 +290,6 @@ def test_unreadable_and_large_files_are_refused(client: TestClient) -> None:
 
 
 def test_files_that_arrive_at_once_share_the_room(documents: OpenDocuments) -> None:
-    """The room of a file is reserved before it arrives, and returned if it is not added."""
-
     async def add(*sizes: int) -> list[BaseException | int]:
         async def blocks(size: int) -> AsyncIterator[bytes]:
             for _ in range(size):
@@ -319,7 +305,6 @@ def test_files_that_arrive_at_once_share_the_room(documents: OpenDocuments) -> N
 
 
 def test_a_wrong_port_is_reported(documents: OpenDocuments) -> None:
-    """Mistakes of the user are reported before the server starts."""
     with pytest.raises(UserError, match="port 99999"):
         serve(documents.sessions[0], 99999)
     assert "no such file" in leporello("serve", "none.txt", status=2).stderr

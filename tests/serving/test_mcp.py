@@ -29,7 +29,6 @@ class Noisy(BestSentence):
 
 
 def test_an_agent_asks_a_document(tmp_path: Path) -> None:
-    """Every reply has the coverage; output and errors of stages do not end the conversation."""
     (tmp_path / "noisy.py").write_text(NOISY, "utf-8")
     (tmp_path / "a.md").write_text(TEXT, "utf-8")
     config = tmp_path / "own.yaml"
@@ -70,6 +69,5 @@ def test_an_agent_asks_a_document(tmp_path: Path) -> None:
 
 
 def test_a_user_error_is_reported_before_the_protocol_starts() -> None:
-    """It is printed to standard error, with the status of user errors."""
     process = leporello("mcp", "none.txt", status=2)
     assert (process.stdout, "no such file" in process.stderr) == ("", True)

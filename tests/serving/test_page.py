@@ -92,7 +92,6 @@ def ask(page: Page, question: str) -> Locator:
 
 
 def test_an_answer_is_highlighted_in_the_text(page: Page) -> None:
-    """The text scrolls to the answer, although only the pieces around it are loaded."""
     assert "token" not in page.url
     turn = ask(page, "Who found the unread fax?")
     sync_api.expect(turn.locator(".told")).to_have_text(FACT)
@@ -108,7 +107,6 @@ def test_an_answer_is_highlighted_in_the_text(page: Page) -> None:
 
 
 def test_the_text_has_its_structure_and_exact_offsets(page: Page) -> None:
-    """Marks of emphasis are hidden, and each node has the characters at its offset."""
     turn = ask(page, "What is in the cellar?")
     text = page.locator("#text")
     marks = text.locator("mark.answer")
@@ -137,7 +135,6 @@ def test_the_text_has_its_structure_and_exact_offsets(page: Page) -> None:
 
 
 def test_the_keyboard_scrolls_the_text(page: Page) -> None:
-    """It scrolls to the ends, by page and to a heading; distant pieces are unloaded."""
     text, here = page.locator("#text"), page.locator("#here")
     page.keyboard.press("Escape")
     page.keyboard.press("Home")
@@ -158,7 +155,6 @@ def test_the_keyboard_scrolls_the_text(page: Page) -> None:
 
 
 def test_keys_step_through_passages_and_list_themselves(page: Page) -> None:
-    """The text follows, from wherever the focus is."""
     turn = ask(page, "Who found the rain on the harbour?")
     cards = turn.locator(".card:visible")
     sync_api.expect(cards.first).to_have_attribute("aria-current", "true")
@@ -185,8 +181,6 @@ def test_keys_step_through_passages_and_list_themselves(page: Page) -> None:
     ],
 )
 def test_a_doubtful_answer_is_marked(page: Page, changes: dict[str, object], warning: str) -> None:
-    """Three passages follow; more are folded."""
-
     def reply(route: Route) -> None:
         lines = route.fetch().text().splitlines()
         answer = json.loads(lines[-1])["answer"] | changes
@@ -202,7 +196,6 @@ def test_a_doubtful_answer_is_marked(page: Page, changes: dict[str, object], war
 
 
 def test_a_narrow_screen_shows_one_part(page: Page) -> None:
-    """Nothing is wider than the screen; a place leads from the answers to the text."""
     turn = ask(page, "Who found the unread fax?")
     page.set_viewport_size({"width": 400, "height": 800})
     sync_api.expect(page.locator("#text")).to_be_hidden()
@@ -214,7 +207,6 @@ def test_a_narrow_screen_shows_one_part(page: Page) -> None:
 
 
 def test_a_file_is_added_and_asked(page: Page, tmp_path: Path) -> None:
-    """The first document keeps its answers; a broken file is reported."""
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 no more")
     data = page.evaluate_handle(
         """() => {
@@ -235,7 +227,6 @@ def test_a_file_is_added_and_asked(page: Page, tmp_path: Path) -> None:
 
 
 def test_a_place_opens_the_page_of_the_pdf(page: Page, tmp_path: Path) -> None:
-    """The file opens in a new tab at the page of the answer."""
     canvas = Canvas(buffer := io.BytesIO())
     for line in ("Ned has a boat.", "Ann has a barrel."):
         canvas.drawString(72, 700, line)

@@ -76,7 +76,6 @@ BAD = {
 
 @pytest.mark.integration
 def test_a_summary_tree_has_few_roots_that_cover_the_document() -> None:
-    """All levels are returned; a passage covers the spans of its sources."""
     with collect_notes():
         tree, again = (passages(enrichers.SummaryTree(width=4, roots=2), STORY) for _ in "12")
     sources = {id(source) for passage in tree for source in passage.sources}
@@ -98,7 +97,6 @@ def test_texts_without_differences_can_be_enriched(name: str, text: str) -> None
 
 @pytest.mark.parametrize("reader", [Constant(""), Constant(" \n"), Constant("and so on ", 10_000)])
 def test_empty_and_overlong_summaries_are_dropped(reader: Constant) -> None:
-    """A note reports it; the chunks are still searched."""
     for enricher in (enrichers.SummaryTree(), enrichers.Gists(words=60)):
         with collect_notes() as notes:
             assert passages(enricher, STORY, reader=reader) == []
@@ -115,7 +113,6 @@ FARM = Document(
 
 
 def test_context_by_rule_contains_the_headings_and_the_last_names() -> None:
-    """The context precedes the unchanged chunk."""
     contextual = passages(enrichers.ContextualChunks(), FARM, size=4)
     song = next(passage for passage in contextual if "She sings" in passage.reading)
     assert (
@@ -125,7 +122,6 @@ def test_context_by_rule_contains_the_headings_and_the_last_names() -> None:
 
 
 def test_a_page_is_searched_by_its_gist_and_read_unchanged() -> None:
-    """With `read="gist"`, only the gist is read."""
     [page, *_] = passages(enrichers.Gists(words=60), STORY)
     assert page.kind == "page"
     assert page.parts == page.sources
@@ -135,7 +131,6 @@ def test_a_page_is_searched_by_its_gist_and_read_unchanged() -> None:
 
 
 def test_statements_and_questions_lead_to_their_unchanged_chunk() -> None:
-    """If the reader does not generate text, rules make them, with a note."""
     for enricher in (enrichers.Propositions(), enrichers.Questions()):
         with collect_notes() as notes:
             searchable = passages(enricher, FARM, size=12)
@@ -156,8 +151,6 @@ def test_statements_and_questions_lead_to_their_unchanged_chunk() -> None:
 def test_a_generating_reader_writes_questions_statements_and_context(
     enricher: Any, text: str
 ) -> None:
-    """Each line is one of them, without its number."""
-
     @dataclass(frozen=True)
     class Generator(Constant):
         generates: bool = True
@@ -171,7 +164,6 @@ def test_a_generating_reader_writes_questions_statements_and_context(
 
 @pytest.mark.integration
 def test_searching_and_walking_a_tree_end_at_chunks() -> None:
-    """A search follows the best passages of each level, a walk the most confident answers."""
     document = Document("d", STORY)
     stages = Pipeline(
         Paragraphs(size=20),
@@ -196,7 +188,6 @@ def test_searching_and_walking_a_tree_end_at_chunks() -> None:
     "enricher", [enrichers.Gists(words=60), enrichers.ParentChunks(), enrichers.Propositions()]
 )
 def test_without_a_tree_a_tree_search_equals_its_retriever(enricher: Any) -> None:
-    """The enricher returns only passages of one level, without their chunks."""
     rankings = []
     for retriever in (BM25(k=1), TreeSearch(BM25(k=10_000), k=1)):
         stages = Pipeline(Paragraphs(size=20), retriever, Embedded(), Stuff(), enricher)
@@ -222,7 +213,6 @@ def drive(combination: Any, reader: Any) -> tuple[Any, ...]:
 
 
 def test_hits_are_compressed_to_their_best_sentences() -> None:
-    """The sentences have at most a share of the characters, and the spans of the hit."""
     chunks = divide(Paragraphs(size=40), FARM, "")
     example = Example("q", FARM, question="Who feeds the mule?")
     [uncompressed] = retrieve(BM25(k=2), [example], chunks)

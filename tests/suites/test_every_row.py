@@ -45,7 +45,6 @@ def server() -> Iterator[str]:
 def test_every_row_runs_on_every_column(
     name: str, world: Path, server: str, *, official: bool
 ) -> None:
-    """One command runs all rows; with the papers' metrics, each cell of the tables has numbers."""
     suite, folder = suite_named(name), world / f"{name}-{official}"
     folder.mkdir()
     configs = [write_pipelines(folder, suite, server, official=official)]

@@ -23,7 +23,6 @@ def quoted(quote: str) -> list[float]:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_numbers_are_in_their_quotes_in_order(file: Path) -> None:
-    """Every row has a quote, which contains the row's numbers in order."""
     published: Any = read_tree(file).plain()
     assert published["paper"]
     assert published["source"].startswith("https://")
@@ -41,7 +40,6 @@ def test_numbers_are_in_their_quotes_in_order(file: Path) -> None:
 
 
 def test_all_benchmarks_have_their_numbers() -> None:
-    """Each suite of a benchmark has a data file."""
     assert {file.stem for file in FILES} >= {
         *("muld", "scrolls", "zero_scrolls", "shuffle_test", "longbench", "longbench_v2"),
         *("ruler", "infinite_bench", "babilong", "loogle"),

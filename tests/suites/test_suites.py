@@ -119,7 +119,6 @@ def tables_of(folder: Path, runs: Sequence[Path]) -> list[SuiteTable]:
 
 
 def test_our_rows_follow_published_ones(home: Path) -> None:
-    """A row of several pipelines has every column and the paper's split, and no remarks."""
     [table] = tables_of(home, [home / "runs" / "whole"])
     assert [(row.name, row.ours) for row in table.rows] == [
         ("Naive", False), ("naive", True), ("Big", False),
@@ -161,7 +160,6 @@ def test_our_rows_follow_published_ones(home: Path) -> None:
 def test_a_changed_pipeline_does_not_keep_the_name_of_a_row(
     home: Path, tmp_path: Path, setting: str, name: str, reader: str
 ) -> None:
-    """The row is named after the change, beside the unchanged row, and formats name the reader."""
     out = tmp_path / "changed"
     words = ("--suite", "tiny", "--task", "tiny/short", "--set", setting, *HERE)
     printed = leporello("run", "first", "--config", home / "own.yaml", "--out", out, *words)
@@ -174,7 +172,6 @@ def test_a_changed_pipeline_does_not_keep_the_name_of_a_row(
 
 
 def test_a_mean_with_a_missing_column_is_not_computed(home: Path) -> None:
-    """All rows, including published ones, get a mean of the shared columns instead."""
     config = CONFIG.replace(
         "    rows:\n", "      third: {score: f1, task: tiny/short}\n    rows:\n"
     )
@@ -196,7 +193,6 @@ def test_a_mean_with_a_missing_column_is_not_computed(home: Path) -> None:
 
 
 def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_path: Path) -> None:
-    """They are marked, and are not averaged with complete results."""
     config = [home / "own.yaml"]
     for name, kind in (("a", {"split": "validation"}), ("b", {"limit": 2})):
         task = ["tiny/short"] if name == "a" else ["tiny/long"]
@@ -231,7 +227,6 @@ def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_pat
 def test_a_complete_run_of_the_published_files_is_complete(
     home: Path, tmp_path: Path, *, old: str, new: str, limit: int | None, whole: bool
 ) -> None:
-    """A note has both numbers; without the paper's number, a run with a limit is not complete."""
     for file in home.glob("*.jsonl"):
         shutil.copy(file, tmp_path)
     config = [tmp_path / "own.yaml"]
@@ -246,7 +241,6 @@ def test_a_complete_run_of_the_published_files_is_complete(
 
 
 def test_examples_without_a_reference_are_in_no_mean(home: Path, tmp_path: Path) -> None:
-    """The table marks the number, and a note has their number."""
     config = [home / "own.yaml"]
     run(["naive"], ["tiny/short"], config=config, suite="tiny", out=tmp_path / "run", workers=0)
     path = tmp_path / "run" / "first" / "tiny" / "short" / "statistics.jsonl"
@@ -262,7 +256,6 @@ def test_examples_without_a_reference_are_in_no_mean(home: Path, tmp_path: Path)
 
 
 def test_two_runs_for_one_cell_are_refused(home: Path, tmp_path: Path) -> None:
-    """The error names both; a run may be given twice; folders are searched for runs."""
     shutil.copytree(home / "runs" / "lead", tmp_path / "copy")
     with pytest.raises(UserError, match=r"the same cell.*\n.*runs/lead\n.*copy"):
         tables_of(home, [home / "runs", tmp_path])
@@ -277,7 +270,6 @@ def test_two_runs_for_one_cell_are_refused(home: Path, tmp_path: Path) -> None:
 def test_jobs_that_other_runs_finished_are_not_run_again(
     home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A log message names the other run; a row may be named by its pipeline."""
     shutil.copytree(home / "runs", tmp_path / "runs")
     config, out = [home / "own.yaml"], tmp_path / "runs" / "more"
     with caplog.at_level("INFO", logger="leporello"):
@@ -317,7 +309,6 @@ def test_jobs_that_other_runs_finished_are_not_run_again(
 def test_a_faulty_suite_is_reported_with_its_line(
     home: Path, old: str, new: str, message: str
 ) -> None:
-    """The message suggests a similar name."""
     assert old in CONFIG
     path = home / "faulty.yaml"
     path.write_text(CONFIG.replace(old, new), encoding="utf-8")
@@ -328,7 +319,6 @@ def test_a_faulty_suite_is_reported_with_its_line(
 
 
 def test_a_suite_without_an_average_may_have_opinions(home: Path) -> None:
-    """They are shown as columns."""
     text = CONFIG.replace("average: mean", "average: none").replace("score: f1", "score: judge")
     path = home / "judged.yaml"
     path.write_text(text.replace("    published: ./paper.yaml\n", ""), encoding="utf-8")
@@ -336,7 +326,6 @@ def test_a_suite_without_an_average_may_have_opinions(home: Path) -> None:
 
 
 def test_a_faulty_data_file_is_reported_with_its_line(tmp_path: Path) -> None:
-    """Faults are numbers without a column or a label, and rows without a quote."""
     (tmp_path / "own.yaml").write_text(CONFIG, encoding="utf-8")
     for old, new, message in (
         ("{short: [50.0]}", "{shrt: [50.0]}", "unknown column 'shrt'; did you mean 'short'"),
@@ -349,7 +338,6 @@ def test_a_faulty_data_file_is_reported_with_its_line(tmp_path: Path) -> None:
 
 
 def test_a_users_file_adds_rows_to_a_suite(tmp_path: Path) -> None:
-    """Everything else in the suite stays."""
     path = tmp_path / "own.yaml"
     path.write_text("suites: {scrolls: {rows: {mine: {pipelines: lead}}}}", encoding="utf-8")
     suite, built_in = suite_named("scrolls", [path]), suite_named("scrolls")
@@ -365,7 +353,6 @@ def built_in() -> Config:
 
 @pytest.mark.parametrize("name", read_suites())
 def test_a_built_in_suite_is_complete(name: str, built_in: Config) -> None:
-    """Its scores exist in the tasks' metrics, its averages are right, its tables are printable."""
     suite = built_in.suites[name]
     for column in suite.columns.values():
         for task, score in column.parts:
@@ -408,7 +395,6 @@ suites:
 
 
 def test_means_of_groups_need_all_their_columns(tmp_path: Path) -> None:
-    """Groups are means of columns or groups; remarks list further parameters of tasks."""
     path = tmp_path / "sized.yaml"
     path.write_text(SIZED, encoding="utf-8")
     suite = suite_named("sized", [path])
@@ -440,7 +426,6 @@ def test_means_of_groups_need_all_their_columns(tmp_path: Path) -> None:
 
 
 def test_a_table_is_printed_in_every_format(home: Path) -> None:
-    """Text is not wrapped if the output is not a terminal."""
     options = ("--config", home / "own.yaml")
     text = leporello("table", "tiny", home / "runs" / "whole", *options).stdout
     assert "long R1/R2/RL" in text
@@ -460,7 +445,6 @@ def test_a_table_is_printed_in_every_format(home: Path) -> None:
 def test_a_suite_is_checked_listed_and_run_from_the_command_line(
     home: Path, tmp_path: Path
 ) -> None:
-    """The commands are `check`, `list suites`, `run --suite` and `plan --suite`."""
     options = ("--config", home / "own.yaml")
     assert "no errors" in here("check", *options)
     assert "columns: short, long; rows: naive" in here("list", "suites", *options)

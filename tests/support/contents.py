@@ -399,11 +399,7 @@ _RUNS = {
         **{h: f"<text:span text:style-name='{h}'>{{}}</text:span>" for h in ("sup", "sub")},
     },
     "html": {"": "{}", "sup": "<sup>{}</sup>", "sub": "<sub>{}</sub>"},
-    "xml": {
-        "": "{}",
-        "sup": "<superscript>{}</superscript>",
-        "sub": "<subscript>{}</subscript>",
-    },
+    "xml": {"": "{}", "sup": "<superscript>{}</superscript>", "sub": "<subscript>{}</subscript>"},
     "rtf": {"": "{}", "sup": "{{\\super {}}}", "sub": "{{\\sub {}}}"},
 }
 _HEIGHTS = "".join(

@@ -86,10 +86,7 @@ SMALLER: Mapping[str, Any] = {
 }  # fmt: skip
 SLOW = "smollm2-135m-instruct"
 SIZES: Mapping[str, dict[str, Any]] = {"Windows": {"size": 64, "stride": 32}, "Lines": {"size": 60}}
-CLASSES = {
-    "Classifier": ("Hero", "Villain/Antagonist"),
-    "PairClassifier": ("different", "same"),
-}
+CLASSES = {"Classifier": ("Hero", "Villain/Antagonist"), "PairClassifier": ("different", "same")}
 
 
 def write_pipelines(folder: Path, suite: Suite, server: str, *, official: bool) -> Path:

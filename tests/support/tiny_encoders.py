@@ -9,14 +9,7 @@ from typing import Any
 
 import torch
 from tiny_models import STORY
-from tokenizers import (
-    Tokenizer,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
     BertConfig,
     BertForQuestionAnswering,

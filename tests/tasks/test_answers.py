@@ -54,7 +54,6 @@ TEXT = st.lists(st.sampled_from(WORDS) | st.text(string.printable, max_size=5), 
 
 @pytest.mark.parametrize(("task", "scored"), TASKS)
 def test_gold_answers_stay_right(task: Any, scored: Example) -> None:
-    """Normalising does not change their scores, and is idempotent."""
     metric = METRICS[task.metrics[0]]()
     for gold in scored.references:
         once = task.normalise(gold, scored.without_gold())
@@ -80,7 +79,6 @@ def test_normalising_never_loses_a_correct_answer(task: Any, scored: Example, te
 
 @pytest.mark.parametrize("task", [Scrolls("gov_report"), ZeroScrolls("squality"), Muld("vlsp")])
 def test_free_text_is_unchanged(task: Any) -> None:
-    """Summaries and other free answers are not normalised."""
     text = " B) 60 % Unanswerable\n"
     assert task.normalise(text, example()) == text
 
@@ -95,7 +93,6 @@ def check(
 
 
 def test_option_letters() -> None:
-    """Letters as in the metric, texts of options, and marked lower-case letters are accepted."""
     texts = {
         "A": ("A good guess is B", "A fox"),
         "B": ("B", "the answer is b.", "b) The gate, I think", "the gate"),
@@ -107,7 +104,6 @@ def test_option_letters() -> None:
 
 
 def test_option_texts() -> None:
-    """A letter becomes its option; an option is unchanged."""
     gate = ("B", "Answer: B", "B. The gate is it")
     texts = {"The gate": gate, "a dog, or two": ("(d)",)}
     unchanged = ("C", "the GATE.", "A fox", "A cat", "a cat")
@@ -116,7 +112,6 @@ def test_option_texts() -> None:
 
 
 def test_labels() -> None:
-    """An answer with exactly one label that is not negated becomes the label."""
     texts: dict[str, tuple[str, ...]] = {
         "Entailment": ("entailment.",),
         "Contradiction": ("This is a Contradiction, as",),
@@ -142,7 +137,6 @@ def test_percentages() -> None:
 
 
 def test_permutations() -> None:
-    """Lists as in the metric, numbered lists, sequences, or else all numbers are accepted."""
     texts = (
         "3,1 ,2,4", "Summary 3, Summary 1, Summary 2, Summary 4", "3-1-2-4", "3 > 1 > 2 > 4",
         "1. 3\n2. Summary 1\n3. 2\n4. 4", "The order of the 4 summaries is 3, 1, 2, 4.",
@@ -154,14 +148,12 @@ def test_permutations() -> None:
 
 
 def test_authors() -> None:
-    """Lists in any form are unified; PAN's objects are unchanged."""
     texts = {"[1, 1, 2]": ("1 1 2", "1,1,02", '["1", "1", "2"]'), "[1]": ("1", '["1"]')}
     unchanged = ("true", '{"paragraph-authors": [1, 2]}', "1, Ann", "[]", "[1.5]")
     check(answers.authors, texts, unchanged)
 
 
 def test_unanswerable() -> None:
-    """An answer counts as unanswerable only without other content."""
     texts = (
         "unanswerable.", "The question is unanswerable", '"Unanswerable"',
         "This question cannot be answered from the text.",

@@ -36,7 +36,6 @@ def written(folder: Path, text: str = ROWS) -> Path:
 
 
 def test_a_story_contains_the_facts_before_its_question(tmp_path: Path) -> None:
-    """Earlier questions are left out; the evidence is the fact that the file names."""
     task = Babilong("qa1", length=400, data=written(tmp_path))
     facts_and_proofs = {}
     for example in task.examples():
@@ -111,13 +110,11 @@ def answered(facts: tuple[str, ...], question: str) -> str:
     ],
 )
 def test_a_file_that_is_not_babis_is_an_error(tmp_path: Path, text: str, message: str) -> None:
-    """The message has the line."""
     with pytest.raises((ConfigError, UserError), match=re.escape(message)):
         Babilong("qa1", data=written(tmp_path, text)).fingerprint()
 
 
 def test_a_missing_file_is_an_error_with_advice(tmp_path: Path) -> None:
-    """Generated stories are suggested if the task has any."""
     with pytest.raises(UserError, match="facts: made"):
         Babilong("qa1", data=tmp_path).fingerprint()
     with pytest.raises(UserError, match="no qa4_"):

@@ -43,7 +43,6 @@ def put(data: Path, *entries: dict[str, Any], metadata: object = None, german: A
 
 
 def test_each_annotation_is_a_choice_of_translations(tmp_path: Path) -> None:
-    """The lines before it are in the document and before each choice; the group is a distance."""
     put(tmp_path, entry(2, ["Sie ist hell.", "Es ist hell."]), entry(3, ["Ich sehe sie."], 7))
     first, second = ContraPro(data=tmp_path, context=1).examples()
     assert (first.id, second.id) == ("test-1-0", "test-1-1")
@@ -68,14 +67,12 @@ def test_each_annotation_is_a_choice_of_translations(tmp_path: Path) -> None:
 def test_a_faulty_annotation_fails_alone(
     tmp_path: Path, broken: dict[str, Any], german: Any, fault: str
 ) -> None:
-    """The fault has file and line."""
     put(tmp_path, entry(2, ["Sie ist hell."]) | broken, german=german)
     [example] = ContraPro(data=tmp_path).examples()
     assert example.fault == f"opensubtitles_test.json.bz2:2: {fault}"
 
 
 def test_metadata_of_another_form_is_refused_with_its_line(tmp_path: Path) -> None:
-    """It must be a list of objects, or JSON of one."""
     for metadata, message in (("{", "is not JSON"), ([3], "must be a list of objects")):
         put(tmp_path, metadata=metadata)
         with pytest.raises(ConfigError, match=rf"bz2:2: field 'metadata' {message}"):
@@ -85,7 +82,6 @@ def test_metadata_of_another_form_is_refused_with_its_line(tmp_path: Path) -> No
 def test_the_pipeline_chooses_a_translation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """T5 scores the choices; the answer is one of them."""
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
     put(tmp_path, entry(2, ["Sie ist hell."]), entry(3, ["Ich sehe sie."]))
     save("t5", tmp_path / "t5")

@@ -77,7 +77,6 @@ def check(task: JsonLines) -> None:
 @pytest.mark.parametrize("suffix", PACK)
 @pytest.mark.parametrize("adjacent", [False, True])
 def test_several_files_are_read_as_one(tmp_path: Path, suffix: str, adjacent: bool) -> None:
-    """Files of a folder or pattern are read in order, compressed or not."""
     folder = tmp_path / "rows"
     folder.mkdir()
     for n, part in enumerate((ROWS[:4], ROWS[4:5], ROWS[5:])):
@@ -93,7 +92,6 @@ def test_several_files_are_read_as_one(tmp_path: Path, suffix: str, adjacent: bo
 
 
 def test_compressed_files_are_unpacked_once(tmp_path: Path, cache: Path) -> None:
-    """Later reads use the copy, which is made again if it was removed."""
     path = tmp_path / "rows.jsonl.xz"
     path.write_bytes(lzma.compress(json_lines(ROWS)))
     task = JsonLines(path)
@@ -107,7 +105,6 @@ def test_compressed_files_are_unpacked_once(tmp_path: Path, cache: Path) -> None
 
 
 def test_faults_name_the_file_and_line(tmp_path: Path) -> None:
-    """With several files, messages include the file."""
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(json_lines(ROWS[:3])))
     (tmp_path / "b.jsonl").write_bytes(b"\n" + json_lines([ROWS[0], {"id": "x", "doc": 1}]))
     with pytest.raises(ConfigError) as raised:
@@ -123,7 +120,6 @@ def test_faults_name_the_file_and_line(tmp_path: Path) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst", ".xz"])
 def test_only_a_row_above_the_size_limit_fails(tmp_path: Path, suffix: str) -> None:
-    """A row of 80 MB takes little memory, and other rows are read."""
     bomb = b'{"id": "huge", "document": "' + b" " * 80_000_000 + b'"}\n'
     path = tmp_path / f"rows.jsonl{suffix}"
     path.write_bytes(PACK[suffix](json_lines(ROWS[:3]) + bomb + json_lines(ROWS[3:])))
@@ -142,7 +138,6 @@ def test_only_a_row_above_the_size_limit_fails(tmp_path: Path, suffix: str) -> N
 
 
 def test_rows_on_a_document_whose_row_is_too_large_fail(tmp_path: Path) -> None:
-    """Their text is missing; other rows are not affected."""
     rows = [
         {"id": "a", "document_id": "D", "document": "x" * 2000},
         {"id": "b", "document_id": "D"},
@@ -158,7 +153,6 @@ def test_rows_on_a_document_whose_row_is_too_large_fail(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst", ".xz"])
 def test_damaged_files_are_reported(tmp_path: Path, suffix: str, cache: Path) -> None:
-    """A truncated file leaves no copy, and the error advises to fetch it again."""
     path = tmp_path / f"rows.jsonl{suffix}"
     path.write_bytes(PACK[suffix](json_lines(ROWS * 50))[:-30])
     with pytest.raises(UserError, match=r"is truncated or damaged.*fetch it again"):
@@ -169,7 +163,6 @@ def test_damaged_files_are_reported(tmp_path: Path, suffix: str, cache: Path) ->
 def test_a_file_that_expands_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Unpacking short lines stops before they fill the disk."""
     monkeypatch.setattr("leporello.tasks.jsonl.unpacked.EXPANDED_BYTES", 100_000)
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(b"{}\n" * 1_000_000))
@@ -179,7 +172,6 @@ def test_a_file_that_expands_too_much_is_refused(
 
 @pytest.mark.integration
 def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, cache: Path) -> None:
-    """Neither a file of rows nor a benchmark's zip is expanded to its 400 MB."""
     path, official = tmp_path / "rows.jsonl.gz", tmp_path / "qasper.zip"
     with (
         gzip.open(path, "wb", 6) as packed,
@@ -205,7 +197,6 @@ def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, ca
 def test_wide_encodings_are_reported_with_or_without_a_mark(
     tmp_path: Path, encoding: str, name: str
 ) -> None:
-    """The error includes the command that converts the file."""
     path = tmp_path / "rows.jsonl"
     path.write_bytes(json_lines(ROWS).decode().encode(encoding))
     with pytest.raises(
@@ -215,7 +206,6 @@ def test_wide_encodings_are_reported_with_or_without_a_mark(
 
 
 def test_columns_rename_fields(tmp_path: Path) -> None:
-    """Paths reach into objects and lists, numbers become text, other fields are ignored."""
     path = tmp_path / "rows.jsonl"
     path.write_bytes(json_lines(RENAMED))
     check(JsonLines(path, columns=NAMES))
@@ -252,7 +242,6 @@ TABLES = {".parquet": as_parquet, ".feather": as_feather, ".arrow": as_stream}
 def test_a_parquet_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sizes are in the footer of the file."""
     monkeypatch.setattr("leporello.tasks.jsonl.formats.EXPANDED_BYTES", 100_000)
     table = pyarrow.Table.from_pylist([{"id": "a", "document": "a" * 10**7}])
     parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
@@ -262,7 +251,6 @@ def test_a_parquet_bomb_is_refused_before_it_is_unpacked(
 
 @pytest.mark.parametrize("suffix", TABLES)
 def test_tables_are_read_as_rows(tmp_path: Path, suffix: str) -> None:
-    """Columns may be renamed, files may be several, and faults name file and row."""
     write = TABLES[suffix]
     write(tmp_path / f"a{suffix}", ROWS)
     check(Table(tmp_path / f"a{suffix}"))
@@ -284,7 +272,6 @@ def test_tables_are_read_as_rows(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", TABLES)
 def test_a_tables_rows_have_a_size_limit(tmp_path: Path, suffix: str) -> None:
-    """Only the row of a huge cell fails."""
     rows: list[Any] = [*ROWS[:4], {**ROWS[4], "document": "x" * 3_000_000}, *ROWS[5:]]
     TABLES[suffix](tmp_path / f"rows{suffix}", rows)
     examples = [*Table(tmp_path / f"rows{suffix}", max_row_bytes=10**6).examples()]
@@ -294,7 +281,6 @@ def test_a_tables_rows_have_a_size_limit(tmp_path: Path, suffix: str) -> None:
 
 
 def test_folders_of_datasets_are_read(tmp_path: Path) -> None:
-    """`save_to_disk` writes streams by split, with a file that lists their order."""
     folder = tmp_path / "saved"
     (folder / "train").mkdir(parents=True)
     (folder / "dataset_dict.json").write_text(json.dumps({"splits": ["train"]}), encoding="utf-8")
@@ -319,7 +305,6 @@ def tar(path: Path, members: Mapping[str, bytes], mode: Any = "w") -> None:
 
 
 def test_a_webdataset_is_read_as_documents_with_rows(tmp_path: Path) -> None:
-    """Members with the same key are a document, of any format, and its questions."""
     tar(
         tmp_path / "a-0.tar",
         {
@@ -373,7 +358,6 @@ configs:
 
 
 def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A split's files are in the card, or match by name; each is fetched once."""
     for n, part in enumerate((RENAMED[:4], RENAMED[4:])):
         as_parquet(tmp_path / f"{n}.parquet", part)
     files = {

@@ -52,7 +52,6 @@ def all_of(tasks: dict[str, Task], data: Path) -> list[Fetched]:
 
 
 def test_a_fetched_file_is_read_as_a_task(hub: Web, tmp_path: Path) -> None:
-    """It is in the task's place, with the right size and SHA-256; no other file is left."""
     content = zipped()
     put(hub, "tau/scrolls", "qasper.zip", content)
     task = Scrolls("qasper", data=tmp_path)
@@ -64,7 +63,6 @@ def test_a_fetched_file_is_read_as_a_task(hub: Web, tmp_path: Path) -> None:
 
 
 def test_benchmarks_are_downloaded_to_their_own_folders(hub: Web, tmp_path: Path) -> None:
-    """A task without a directory uses the given one; splits share a zip."""
     put(hub, "tau/scrolls", "quality.zip", b"one")
     put(hub, "tau/zero_scrolls", "quality.zip", b"two")
     put(hub, "ghomasHudson/muld", "data/vlsp_test.json.bz2", b"three")
@@ -85,7 +83,6 @@ def test_benchmarks_are_downloaded_to_their_own_folders(hub: Web, tmp_path: Path
 
 
 def test_an_existing_file_is_not_downloaded(hub: Web, tmp_path: Path) -> None:
-    """The hub receives no request, so that no connection is needed."""
     path = tmp_path / "scrolls" / "qasper.zip"
     path.parent.mkdir()
     path.write_bytes(b"mine")
@@ -96,7 +93,6 @@ def test_an_existing_file_is_not_downloaded(hub: Web, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_download_is_resumed(hub: Web, tmp_path: Path) -> None:
-    """The second command requests only the missing part, and the checksum is right."""
     content = bytes(range(256)) * 4000
     put(hub, "tau/scrolls", "qasper.zip", content)
     hub.cut, hub.failing = 300_000, 503
@@ -115,7 +111,6 @@ def test_an_interrupted_download_is_resumed(hub: Web, tmp_path: Path) -> None:
 
 
 def test_a_partial_download_of_an_older_version_is_removed(hub: Web, tmp_path: Path) -> None:
-    """A new version on the hub is downloaded from its start."""
     put(hub, "tau/scrolls", "qasper.zip", b"old " * 100_000)
     hub.cut, hub.failing = 300_000, 503
     with pytest.raises(UserError):
@@ -128,7 +123,6 @@ def test_a_partial_download_of_an_older_version_is_removed(hub: Web, tmp_path: P
 
 
 def test_a_wrong_checksum_leaves_nothing(hub: Web, tmp_path: Path) -> None:
-    """The file is removed, and cannot be resumed."""
     put(hub, "tau/scrolls", "qasper.zip", b"content")
     hub.etag = "0" * 64
     with pytest.raises(UserError, match=r"instead of 0{64}"):
@@ -140,7 +134,6 @@ def test_a_wrong_checksum_leaves_nothing(hub: Web, tmp_path: Path) -> None:
 def test_without_a_connection_the_error_gives_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It names the hub, and the path for a manual download."""
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(UserError) as caught:
         all_of({"t": Muld("vlsp")}, tmp_path)
@@ -150,21 +143,18 @@ def test_without_a_connection_the_error_gives_advice(
 
 
 def test_a_file_that_is_not_on_the_hub_is_an_error(hub: Web, tmp_path: Path) -> None:
-    """The message names file and data set."""
     with pytest.raises(UserError, match=r"has no qasper\.zip of the data set tau/scrolls"):
         all_of({"t": Scrolls("qasper")}, tmp_path)
     assert hub.requests
 
 
 def test_a_users_task_has_nothing_to_fetch(tmp_path: Path) -> None:
-    """The error comes before any download."""
     with pytest.raises(UserError, match="'mine' \\(JsonLines\\) has no file on the hub to fetch"):
         all_of({"t": Scrolls("qasper"), "mine": JsonLines(tmp_path / "a.jsonl")}, tmp_path)
     assert not any(tmp_path.iterdir())
 
 
 def test_a_split_that_is_not_published_is_not_requested(hub: Web, tmp_path: Path) -> None:
-    """The error lists the benchmark's splits."""
     with pytest.raises(UserError, match=r"muld/vlsp has no split 'train'; allowed: test"):
         all_of({"t": Muld("vlsp", "train")}, tmp_path)
     assert hub.requests == []
@@ -173,7 +163,6 @@ def test_a_split_that_is_not_published_is_not_requested(hub: Web, tmp_path: Path
 def test_a_full_disk_is_reported_before_the_download(
     hub: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message includes the needed and the free space."""
     put(hub, "tau/scrolls", "qasper.zip", b"x" * 3_000_000)
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1_000_000}))
     with pytest.raises(UserError, match="3 MB are needed, but only 1 MB are free"):

@@ -38,7 +38,6 @@ ROW: dict[str, Any] = {"id": "a", "document": "One two three two."}
 
 
 def test_a_row_becomes_an_example(tmp_path: Path) -> None:
-    """Every field, and the instruction and headers of the task, are part of the example."""
     row = {
         "id": "a",
         "document": "One two\nthree.",
@@ -63,7 +62,6 @@ def test_a_row_becomes_an_example(tmp_path: Path) -> None:
 
 
 def test_rows_of_one_document_share_it_and_need_not_be_adjacent(tmp_path: Path) -> None:
-    """Documents are in the order of their first rows; any of the rows may have the text."""
     (tmp_path / "c.md").write_text("# Heading\n\ntext", encoding="utf-8")
     path = written(
         tmp_path,
@@ -91,7 +89,6 @@ def test_rows_of_one_document_share_it_and_need_not_be_adjacent(tmp_path: Path) 
 
 
 def test_line_endings_marks_and_empty_lines_are_ignored(tmp_path: Path) -> None:
-    """CRLF, a byte order mark, empty lines and a missing last newline are allowed."""
     path = tmp_path / "rows.jsonl"
     first, second = (json.dumps(ROW | {"id": i, "evidence": ["One"]}) for i in "ab")
     path.write_bytes(b"\xef\xbb\xbf" + f"{first}\r\n\r\n  \n{second}".encode())
@@ -99,7 +96,6 @@ def test_line_endings_marks_and_empty_lines_are_ignored(tmp_path: Path) -> None:
 
 
 def test_lines_end_at_newlines_only(tmp_path: Path) -> None:
-    """Other line breaks of Unicode within a text do not end a row."""
     row = json.dumps(ROW | {"document": "a\u2028b\x85c\x0c"}, ensure_ascii=False)
     (example,) = JsonLines(written(tmp_path, row)).examples()
     assert example.document.text == "a\u2028b\x85c\x0c"
@@ -145,7 +141,6 @@ GOOD = {"id": "s", "document": "x"}
 def test_a_fault_is_reported_with_its_line(
     tmp_path: Path, row: dict[str, Any] | str | bytes, fault: str
 ) -> None:
-    """Each fault is one sentence."""
     (message,) = faults(written(tmp_path, GOOD, "", row))
     assert message.startswith(f"3: {fault}")
 
@@ -163,7 +158,6 @@ def test_a_fault_is_reported_with_its_line(
 def test_evidence_that_is_not_in_the_document_is_a_fault_of_its_example(
     tmp_path: Path, evidence: Any, fault: str
 ) -> None:
-    """Other questions on the document are not affected."""
     rows = [ROW | {"document_id": "D"}, {"id": "b", "document_id": "D", "evidence": [evidence]}]
     task = JsonLines(written(tmp_path, *rows, {"id": "c", "document_id": "D"}))
     task.check()
@@ -228,7 +222,6 @@ def huge(path: Path) -> None:
 def test_a_documents_file_that_cannot_be_read_is_a_fault_of_its_examples(
     tmp_path: Path, name: str, make: Callable[[Path], object], fault: str
 ) -> None:
-    """Other examples are not affected, and reading does not block."""
     make(tmp_path / name)
     faulty = {"document_path": name, "evidence": ["x"], "references": ["gold"], "title": "T"}
     task = JsonLines(written(tmp_path, ROW, *({"id": i} | faulty for i in "bc"), GOOD))
@@ -248,8 +241,6 @@ def test_a_documents_file_that_cannot_be_read_is_a_fault_of_its_examples(
 def test_an_exception_of_a_library_is_a_fault_of_its_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run continues."""
-
     def fail(*_: object) -> None:
         raise RecursionError("too deep")
 
@@ -263,7 +254,6 @@ def test_an_exception_of_a_library_is_a_fault_of_its_examples(
 
 
 def test_faults_between_rows_name_both(tmp_path: Path) -> None:
-    """Duplicate ids, and second texts and titles, refer to the first row."""
     path = written(
         tmp_path,
         {"id": "a", "document_id": "D", "document": "text", "title": "T"},
@@ -278,7 +268,6 @@ def test_faults_between_rows_name_both(tmp_path: Path) -> None:
 
 
 def test_ignored_fields_are_skipped(tmp_path: Path) -> None:
-    """They may have any value."""
     path = written(tmp_path, ROW | {"source": {"url": 1}, "x": None})
     assert len(list(JsonLines(path, ignore=("source", "x")).examples())) == 1
     assert faults(path, ignore=("x",))[0].startswith("1: unknown field 'source'")
@@ -286,14 +275,12 @@ def test_ignored_fields_are_skipped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\n \r\n", b"\xef\xbb\xbf"])
 def test_a_file_without_rows_is_refused(tmp_path: Path, content: bytes) -> None:
-    """An empty task is a mistake."""
     (tmp_path / "rows.jsonl").write_bytes(content)
     with pytest.raises(UserError):
         JsonLines(tmp_path / "rows.jsonl").check()
 
 
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
-    """Every method of the task reports the path."""
     with pytest.raises(UserError, match=r"gone\.jsonl: there is no such file"):
         next(JsonLines(tmp_path / "gone.jsonl").examples())
     with pytest.raises(UserError, match=r"the folder has no \*\.jsonl"):
@@ -304,7 +291,6 @@ def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_split_is_part_of_the_path(tmp_path: Path) -> None:
-    """`{split}` is replaced; only one of it and a split is an error."""
     written(tmp_path, ROW).rename(tmp_path / "dev.jsonl")
     template = tmp_path / "{split}.jsonl"
     assert len(list(JsonLines(template, split="dev").examples())) == 1
@@ -317,13 +303,11 @@ def test_the_split_is_part_of_the_path(tmp_path: Path) -> None:
 
 
 def test_unknown_metrics_are_refused_at_construction() -> None:
-    """No file is read before."""
     with pytest.raises(UserError, match="there is no metric 'rogue'; did you mean 'rouge'"):
         JsonLines(Path("x"), metrics=("rogue",))
 
 
 def test_the_fingerprint_depends_on_the_data(tmp_path: Path) -> None:
-    """It changes only with the rows and the documents' files."""
     document = tmp_path / "d.txt"
     document.write_text("text", encoding="utf-8")
     row = {"id": "a", "document_path": "d.txt"}
@@ -339,7 +323,6 @@ def test_the_fingerprint_depends_on_the_data(tmp_path: Path) -> None:
 def test_the_fingerprint_changes_if_a_missing_file_appears(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Files that cannot be read are reported in a warning."""
     rows = [{"id": str(i), "document_path": f"{i}.txt"} for i in range(3)]
     task = JsonLines(written(tmp_path, *rows))
     (tmp_path / "0.txt").write_text("text", encoding="utf-8")
@@ -355,7 +338,6 @@ def test_the_fingerprint_changes_if_a_missing_file_appears(
 
 
 def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
-    """The result of an earlier check is not used."""
     task = JsonLines(written(tmp_path, ROW))
     task.check()
     written(tmp_path, ROW, ROW)
@@ -364,7 +346,6 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path) -> None:
-    """The offset of a row may no longer be the start of a row."""
     rows = [{"id": str(i), "document": str(i) * 500_000} for i in range(3)]  # larger than a buffer
     path = written(tmp_path, *rows)
     examples = JsonLines(path).examples()
@@ -375,7 +356,6 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path) -> Non
 
 
 def test_half_characters_become_replacement_characters(tmp_path: Path) -> None:
-    """Half a surrogate pair becomes one character, so that offsets stay valid."""
     row = r'{"id": "a", "document": "x\ud83d y\ud83d\ude00\udc00", "evidence": ["\ud83d y"],'
     row += r' "metadata": {"\ud83d": ["\ude00"]}}'
     (example,) = JsonLines(written(tmp_path, row)).examples()
@@ -385,7 +365,6 @@ def test_half_characters_become_replacement_characters(tmp_path: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_documents(tmp_path: Path) -> None:
-    """The peak for forty documents of 200 KB is a few documents."""
     rows = [
         {"id": str(i), "document": f"{i}: " + "word " * 40_000, "evidence": [f"{i}:"]}
         for i in range(40)

@@ -51,7 +51,6 @@ def task_of(task: str, data: Path, prompts: str = "yarn-mistral") -> Task:
     "case", PROMPTS, ids=lambda case: f"{case['task']}-{case.get('prompts', '')}"
 )
 def test_prompts_equal_those_of_the_official_code(case: Mapping[str, Any], tmp_path: Path) -> None:
-    """They are identical, around the text of the row."""
     data = written(tmp_path, case["task"], case["row"])
     [example] = task_of(case["task"], data, case.get("prompts", "")).examples()
     row = case["row"]
@@ -75,7 +74,6 @@ texts = st.text(alphabet='ab {}\n"\\é雾.', max_size=30)
 def test_a_list_of_objects_is_read_row_by_row(
     tmp_path: Path, pairs: list[tuple[str, str]], indent: int | None
 ) -> None:
-    """Indentation of the list does not matter; texts are stripped."""
     more = {f"choice_{letter}": letter for letter in "ABCD"}
     more |= {"difficulty": "easy", "length": "short", "answer": "A"}
     rows = [
@@ -123,7 +121,6 @@ FAULTY: list[tuple[str, Row | str, str]] = [
 def test_faulty_rows_are_reported_with_file_and_line(
     tmp_path: Path, task: str, row: Row | str, message: str
 ) -> None:
-    """The error comes before the first example."""
     good: Mapping[str, Row] = {
         "longbench": longbench(answers=["he"]),
         "infinite_bench": next(
@@ -148,7 +145,6 @@ def test_faulty_rows_are_reported_with_file_and_line(
 def test_faulty_questions_of_v2_are_reported_with_their_line(
     tmp_path: Path, field: str, value: object
 ) -> None:
-    """It is the first line of the object."""
     data = written(tmp_path, "longbench_v2", V2, V2 | {"_id": "b", field: value})
     with pytest.raises(ConfigError, match=rf"data.json:{len(V2) + 4}: field '{field}' must be"):
         list(LongBenchV2(data=data).examples())
@@ -156,7 +152,6 @@ def test_faulty_questions_of_v2_are_reported_with_their_line(
 
 @pytest.mark.parametrize("text", ['[{"_id": "a"', '[{"a": {}}]', "no list", '[{"_id": "a"}'])
 def test_a_truncated_list_is_an_error(tmp_path: Path, text: str) -> None:
-    """A list with nested objects is also an error."""
     path = tmp_path / "longbench_v2" / "data.json"
     path.parent.mkdir()
     path.write_text(text)
@@ -165,7 +160,6 @@ def test_a_truncated_list_is_an_error(tmp_path: Path, text: str) -> None:
 
 
 def test_the_zip_and_the_extended_tasks(tmp_path: Path) -> None:
-    """LongBench-E has separate files, and its examples are grouped by length."""
     (tmp_path / "longbench").mkdir()
     with zipfile.ZipFile(tmp_path / "longbench" / "data.zip", "w") as archive:
         lengths = (3999, 4000, 7999, 8000)
@@ -182,7 +176,6 @@ def test_the_zip_and_the_extended_tasks(tmp_path: Path) -> None:
 
 
 def test_loogle_reads_rows_of_either_kind(tmp_path: Path) -> None:
-    """Rows have several questions, as a list or as a Python literal, or one question."""
     pairs = [{"Q": f"Who, {n}?", "A": "he", "S": ["He.", "gone"]} for n in range(2)]
     rows: list[Row] = [
         {"input": "He. She.", "title": "t", "qa_pairs": pairs, "output": "none"},

@@ -48,7 +48,6 @@ def sets(model: Path) -> list[str | Path]:
 def test_archetypes_are_predicted_from_passages_around_mentions(
     model: Path, tmp_path: Path
 ) -> None:
-    """First, last and densest passage are read in document order; absent characters are noted."""
     labels = ("Hero", "Villain/Antagonist")
     folder = data(
         tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", ["Villain/Antagonist"])]
@@ -79,7 +78,6 @@ def test_archetypes_are_predicted_from_passages_around_mentions(
 
 
 def test_a_classifier_learns_archetypes_from_the_train_split(tmp_path: Path) -> None:
-    """It is trained and run on files in MuLD's format, with the values that `train` prints."""
     deeds = {
         "Hero": "saves the child and laughs",
         "Villain/Antagonist": "burns the ship and sneers",

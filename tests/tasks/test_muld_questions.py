@@ -69,7 +69,6 @@ def results(run_folder: Path, pipeline: str) -> list[tuple[dict[str, Any], list[
 @pytest.mark.parametrize("task", ["narrativeqa", "hotpotqa"])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_answers_its_own_task(run_folder: Path, task: str, variant: str) -> None:
-    """Each question has ten hits."""
     rows = results(run_folder, f"muld-{task}{variant}")
     assert [len(row["hits"]) for row, _ in rows] == [10] * 4
     [plain], [varied] = (run_folder.glob(f"muld-{task}{v}/muld/*") for v in ("", variant))
@@ -78,7 +77,6 @@ def test_every_variant_answers_its_own_task(run_folder: Path, task: str, variant
 
 @pytest.mark.parametrize("task", ["narrativeqa", "hotpotqa"])
 def test_answers_are_scored_as_in_the_paper(run_folder: Path, task: str) -> None:
-    """There are three metrics, one with four scores."""
     [metrics] = run_folder.glob(f"muld-{task}/muld/*/metrics.json")
     scores = json.loads(metrics.read_text())["scores"]
     assert {"bleu_1", "bleu_4", "meteor_coco", "rouge_l_coco"} <= scores.keys()
@@ -87,7 +85,6 @@ def test_answers_are_scored_as_in_the_paper(run_folder: Path, task: str) -> None
 def test_chunks_are_read_best_first_after_the_question(
     folder: Path, run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each question is one input in T5's format; coverage includes the text that was cut."""
     for row, calls in results(run_folder, "muld-narrativeqa"):
         [call] = calls
         assert [tuple(p) for p in call["passages"]] == [tuple(h[:2]) for h in row["hits"]]

@@ -73,7 +73,6 @@ def answers(outcome: Run, pipeline: str) -> list[dict[str, Any]]:
 def test_a_trained_pipeline_predicts_the_authors_of_another_split(
     variant: str, tmp_path: Path
 ) -> None:
-    """Documents have one author, several who recur, or one paragraph; coverage is complete."""
     name, config = trained(f"muld-style-change{variant}", tmp_path / "model")
     outcome = run([name], ["muld/style_change"], config=config, out=tmp_path / "out", workers=0)
     [result] = outcome.results
@@ -96,7 +95,6 @@ def test_a_trained_pipeline_predicts_the_authors_of_another_split(
 
 
 def test_thresholds_are_chosen_on_validation_by_default(tmp_path: Path) -> None:
-    """The F1 of authors decides; `--set` replaces the tried values; contradictions are errors."""
     name = "muld-style-change"
     outcome = train(name, out=tmp_path / "model")
     record = json.loads((tmp_path / "model" / "training.json").read_text(encoding="utf-8"))
@@ -117,7 +115,6 @@ def test_thresholds_are_chosen_on_validation_by_default(tmp_path: Path) -> None:
 
 
 def test_a_pair_of_passages_is_stored_once(tmp_path: Path) -> None:
-    """Calls refer to the passages, from which the pair's texts are read."""
     name, config = trained("muld-style-change", tmp_path / "model")
     outcome = run([name], ["muld/style_change"], config=config, out=tmp_path / "out", workers=0)
     [calls] = (tmp_path / "out").rglob("calls.jsonl")

@@ -110,14 +110,12 @@ def passages(folder: Path, pipeline: str) -> list[str]:
 
 
 def test_the_pipeline_of_the_paper_joins_chunks_of_complete_lines(folder: Path) -> None:
-    """T5 reads each chunk once, with all its lines."""
     [rows] = ran(folder, "tiny", "films")
     assert passages(folder, "tiny") == [FILMS[0].strip()]
     assert all(row["coverage"]["selected"] >= 0.9 * len(row["raw"]) for row in rows)
 
 
 def test_line_by_line_keeps_lines_in_their_places(folder: Path) -> None:
-    """T5 reads one line at a time, with its prompt."""
     [rows] = ran(folder, "tiny-lines", "films")
     for film, row in zip(FILMS, rows, strict=True):
         lines, originals = row["raw"].splitlines(keepends=True), film.splitlines(keepends=True)
@@ -130,7 +128,6 @@ def test_line_by_line_keeps_lines_in_their_places(folder: Path) -> None:
 
 
 def test_outputs_replace_their_lines(folder: Path) -> None:
-    """It does not matter whether outputs have line breaks; long lines and CRLF are included."""
     points = ran(folder, "shout", "films")
     assert len(points) == 2
     for rows in points:
@@ -139,7 +136,6 @@ def test_outputs_replace_their_lines(folder: Path) -> None:
 
 
 def test_subtitle_files_become_subtitle_files(folder: Path) -> None:
-    """Documents are paths or texts; only a document without subtitles fails."""
     [rows] = ran(folder, "files", "files", status=1)
     raw = {row["id"]: row["raw"] for row in rows}
     wanted = SRT.replace("Hello", "HELLO").replace("Who is it", "WHO IS IT").replace("Me", "ME")

@@ -95,7 +95,6 @@ PIPELINES: dict[str, tuple[str, dict[str, object], int]] = {
 def test_a_pipeline_summarises_theses(
     pipeline: str, data: Path, models: Path, tmp_path: Path
 ) -> None:
-    """Reading starts at the introduction; contents, figures and appendix are skipped."""
     model, settings, starts = PIPELINES[pipeline]
     settings = {"reader.model": models / model, **settings}
     predictions, calls, metrics = summarised(pipeline, data, tmp_path, settings)

@@ -35,7 +35,6 @@ def test_scores_equal_those_of_the_official_definitions(case: dict[str, Any]) ->
 
 
 def test_a_conversation_is_the_document_and_its_last_message_the_question(tmp_path: Path) -> None:
-    """The random letters are gold, so no stage sees them elsewhere than in the question."""
     [example] = mrcr(tmp_path, conversation()).examples()
     assert example.question == TURNS[-1][1]
     assert example.document.text.startswith("User: Write a poem about tapirs.\n\nAssistant: Slow.")
@@ -67,7 +66,6 @@ def test_a_graph_is_the_document_and_the_operation_the_question(tmp_path: Path) 
 def test_a_row_of_another_version_names_file_and_field(
     row: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    """Before any example is read."""
     with pytest.raises(ConfigError, match=f"(?s){message}"):
         [*mrcr(tmp_path, row).examples()]
 
@@ -81,13 +79,11 @@ def test_a_row_without_gold_fails_alone(tmp_path: Path) -> None:
 
 
 def test_a_graph_without_edges_names_the_field(tmp_path: Path) -> None:
-    """A prompt of another form cannot be divided."""
     with pytest.raises(ConfigError, match="field 'prompt' must contain"):
         [*graph_walks(tmp_path, walk(prompt="Hello")).examples()]
 
 
 def test_needles_are_hidden_at_every_depth(tmp_path: Path) -> None:
-    """The needle is a line's end, as in the official texts, and the evidence."""
     task = needles(tmp_path)
     examples = [*task.examples()]
     assert len(examples) == len(task) == 5 * 26
@@ -117,13 +113,11 @@ def test_needles_are_hidden_at_every_depth(tmp_path: Path) -> None:
 def test_needles_of_another_version_name_file_and_field(
     changes: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    """Also a test without gold."""
     with pytest.raises(UserError, match=message):
         len(needles(tmp_path, **changes))
 
 
 def test_a_book_that_is_too_short_names_the_length(tmp_path: Path) -> None:
-    """And a missing one its source."""
     task = needles(tmp_path)
     with pytest.raises(UserError, match=r"rand_book_1.txt: has 2,800 tokens, too few for length"):
         replace(task, length=10_000).example(25)
@@ -160,7 +154,6 @@ def test_prompts_of_helmet_equal_those_of_the_official_code(name: Any, tmp_path:
 def test_a_row_of_another_version_of_helmet_names_file_line_and_field(
     name: Any, file: str, row: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    """Also a row without gold."""
     path = helmet(tmp_path) / f"helmet/{file}.jsonl"
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(ConfigError, match=f"(?s){path.name}:{message}"):
@@ -168,7 +161,6 @@ def test_a_row_of_another_version_of_helmet_names_file_line_and_field(
 
 
 def test_missing_files_of_helmet_name_their_source(tmp_path: Path) -> None:
-    """Also those of the worked examples."""
     task = Helmet("kilt_nq", 8192, data=tmp_path)
     with pytest.raises(UserError, match=r"k50_dep6.jsonl; download it from .*princeton-nlp/HELMET"):
         [*task.examples()]

@@ -24,7 +24,6 @@ QUESTION = {
 
 
 def test_questions_are_well_formed() -> None:
-    """They are 60 distinct questions of three kinds, with short answers and quotes."""
     all_questions = questions()
     kinds = Counter(question["kind"] for question in all_questions)
     assert kinds == {"single": 25, "multiple": 20, "reworded": 15}
@@ -38,7 +37,6 @@ def test_questions_are_well_formed() -> None:
 
 
 def test_quotes_become_spans_of_the_users_copy(tmp_path: Path) -> None:
-    """Quotes may span lines, and the rows are readable as a task."""
     sums = written(tmp_path)
     converted = [*rows([QUESTION], novels(tmp_path, sums))]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, converted)), encoding="utf-8")
@@ -49,14 +47,12 @@ def test_quotes_become_spans_of_the_users_copy(tmp_path: Path) -> None:
 
 
 def test_a_repeated_quote_is_refused(tmp_path: Path) -> None:
-    """Evidence must have a unique place."""
     twice = QUESTION | {"evidence": ["was"]}
     with pytest.raises(SystemExit, match="has 'was' 2 times, not once"):
         [*rows([twice], novels(tmp_path, written(tmp_path)))]
 
 
 def test_other_texts_and_missing_novels_are_refused(tmp_path: Path) -> None:
-    """The error names all faulty novels."""
     sums = written(tmp_path) | {"lost.txt": "0"}
     (tmp_path / "tale.txt").write_text(NOVEL + "More.\n", encoding="utf-8")
     with pytest.raises(SystemExit, match=r"(?s)tale\.txt: its text has SHA-256 .*lost\.txt"):

@@ -98,7 +98,6 @@ def test_an_input_is_split(
 
 
 def test_the_hard_questions_are_a_separate_task(tmp_path: Path) -> None:
-    """It reads the same file, and selects rows by `is_hard`."""
     rows = [
         row(i, f"Q{OPTIONS}{STORY}", is_hard=hard) for i, hard in (("a", 0), ("b", 1), ("c", True))
     ]
@@ -113,7 +112,6 @@ def test_the_hard_questions_are_a_separate_task(tmp_path: Path) -> None:
 def test_a_pattern_skips_tasks_without_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A log message reports them; a task that is named is an error."""
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
     put(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
     assert [job.task.name for job in prepare(JobOptions(["lead"], ["scrolls/qualit*"]))] == [
@@ -127,7 +125,6 @@ def test_a_pattern_skips_tasks_without_rows(
 def test_missing_data_of_a_suite_are_reported_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error also lists the tasks whose data exist."""
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
     put(tmp_path, "scrolls/quality/validation.jsonl", [row("a", f"Q{OPTIONS}{STORY}")])
     with pytest.raises(UserError) as caught:
@@ -142,7 +139,6 @@ def test_missing_data_of_a_suite_are_reported_at_once(
 
 
 def test_rows_with_one_id_are_one_example(tmp_path: Path) -> None:
-    """References are in the order of the rows, which need not be adjacent."""
     rows = [
         row("a", f"Q\n\n{STORY}", "first"),
         row("b", f"Q2\n\n{STORY}", "other"),
@@ -159,7 +155,6 @@ def test_rows_with_one_id_are_one_example(tmp_path: Path) -> None:
 
 
 def test_a_row_with_an_empty_id_is_a_fault_on_its_line(tmp_path: Path) -> None:
-    """Results could not refer to such an example."""
     rows = [row("a", "Q\n\nA"), row("", "Q\n\nB")]
     put(tmp_path, "scrolls/qasper/validation.jsonl", rows)
     with pytest.raises(ConfigError, match=r"validation\.jsonl:2.*id is empty"):
@@ -178,7 +173,6 @@ def questions(stories: int = 7, per_story: int = 5) -> list[Row]:
 
 
 def test_rows_of_a_document_share_it_in_any_order(tmp_path: Path) -> None:
-    """Its examples are yielded together, in the order of the rows."""
     ordered = put(tmp_path / "a", "scrolls/narrative_qa/train.jsonl", questions())
     rows = questions()
     random.Random(5).shuffle(rows)
@@ -194,7 +188,6 @@ def test_rows_of_a_document_share_it_in_any_order(tmp_path: Path) -> None:
 
 
 def test_a_zip_and_a_folder_have_the_same_data(tmp_path: Path) -> None:
-    """Examples and fingerprint are equal; other members of the zip are not read."""
     content = json_lines(questions())
     put(tmp_path / "a", "scrolls/qasper/validation.jsonl", questions())
     members = {"qasper/train.jsonl": b"nonsense", "qasper/validation.jsonl": content}
@@ -205,7 +198,6 @@ def test_a_zip_and_a_folder_have_the_same_data(tmp_path: Path) -> None:
 
 
 def test_the_fingerprint_changes_with_the_rows(tmp_path: Path) -> None:
-    """A change of the file is noticed within a process."""
     put(tmp_path, "scrolls/qasper/validation.jsonl", questions(1))
     task = Scrolls("qasper", data=tmp_path)
     before, number = task.fingerprint(), len(task)
@@ -227,7 +219,6 @@ def test_a_test_split_without_gold_runs(tmp_path: Path) -> None:
 def test_the_data_directory_is_a_parameter_or_an_environment_variable_or_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are tried in this order."""
     for name in ("given", "environment", "data"):
         put(tmp_path / name, "scrolls/qasper/test.jsonl", [row(name, "Q\n\nText")])
     monkeypatch.chdir(tmp_path)
@@ -252,7 +243,6 @@ def test_the_data_directory_is_a_parameter_or_an_environment_variable_or_data(
 def test_a_prompt_is_split(
     tmp_path: Path, name: Any, query: str, headers: tuple[str, ...], over: bool
 ) -> None:
-    """Its parts are an instruction, three headers, a question and a document."""
     given_row = prompted("a", query=query, over=over)
     put(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
     example = only(ZeroScrolls(name, data=tmp_path))
@@ -308,7 +298,6 @@ def test_the_sentence_for_chat_models_is_not_repeated(tmp_path: Path) -> None:
 
 
 def test_inner_documents_are_parts(tmp_path: Path) -> None:
-    """Offsets are relative to the prompt, parts to the document, without trailing blanks."""
     text = "Review 1:\nfine\n\nReview 2:\nbad\n\n"
     given_row = prompted("a", text=text, output="50%")
     start = given_row["document_start_index"]
@@ -321,7 +310,6 @@ def test_inner_documents_are_parts(tmp_path: Path) -> None:
 
 
 def test_options_in_a_prompt_are_choices(tmp_path: Path) -> None:
-    """The reference stays a letter, which the metric requires."""
     query = "Who sat?\n\n (A) a fox\n (B) The gate\n (C) C\n (D) a dog"
     given_row = prompted("a", query=query, output="B", header="Question and Possible Answers")
     put(tmp_path, "zero_scrolls/quality/validation.jsonl", [given_row])
@@ -351,7 +339,6 @@ def test_options_in_a_prompt_are_choices(tmp_path: Path) -> None:
 def test_a_question_is_separated_from_a_book(
     tmp_path: Path, given_input: str, question: str, text: str
 ) -> None:
-    """The separator differs between rows."""
     put(tmp_path, "muld/narrativeqa_test.json.bz2", [{"input": given_input, "output": ["x", "y"]}])
     example = only(Muld("narrativeqa", data=tmp_path))
     assert (example.question, example.document.text) == (question, text)
@@ -390,18 +377,9 @@ def test_outputs_are_references(
 
 @pytest.mark.parametrize(
     "output",
-    [
-        ["1", "1", "2"],
-        [1, 1, 2],
-        "[1, 1, 2]",
-        ["[1, 1, 2]"],
-        "1 1 2",
-        "1,1,2",
-        ["1, 1, 2"],
-    ],
+    [["1", "1", "2"], [1, 1, 2], "[1, 1, 2]", ["[1, 1, 2]"], "1 1 2", "1,1,2", ["1, 1, 2"]],
 )
 def test_authors_of_paragraphs_are_read_in_any_form(tmp_path: Path, output: object) -> None:
-    """The reference is a list; paragraphs are lines."""
     given_row = {"input": "It was.\nIt is.\n\nThen\u2028so.", "output": output, "metadata": ""}
     put(tmp_path, "muld/style_change_test.json.bz2", [given_row])
     example = only(Muld("style_change", data=tmp_path))
@@ -462,7 +440,6 @@ STYLE = {"input": "a\nb", "output": ["1", "2"]}
 def test_only_faulty_examples_fail(
     tmp_path: Path, task: Any, good: Row, changed: Row, fault: str
 ) -> None:
-    """The fault has the file and row, and the example no references; the next row is read."""
     is_muld = isinstance(task, Muld)
     folder = tmp_path / task.benchmark
     path = folder / (f"{task.name}_train.json.bz2" if is_muld else f"{task.name}/validation.jsonl")
@@ -493,7 +470,6 @@ OK = row("ok", f"Q\n\n{STORY}")
 def test_a_faulty_row_is_reported_with_its_line(
     tmp_path: Path, wrong: Row | str, fault: str
 ) -> None:
-    """Computing the fingerprint checks all rows."""
     put(tmp_path, "scrolls/qasper/validation.jsonl", [OK, "", wrong])
     with pytest.raises(ConfigError) as caught:
         Scrolls("qasper", data=tmp_path).fingerprint()
@@ -529,7 +505,6 @@ def rows_of_noise(seed: int) -> list[Row]:
 def test_a_damaged_archive_is_an_error(
     tmp_path: Path, task: Any, place: str, content: bytes, fault: str
 ) -> None:
-    """The message has the last line that was read, and advice."""
     (tmp_path / place).parent.mkdir()
     (tmp_path / place).write_bytes(content)
     with pytest.raises(UserError, match=fault):
@@ -537,7 +512,6 @@ def test_a_damaged_archive_is_an_error(
 
 
 def test_a_row_without_the_gold_of_the_others_fails(tmp_path: Path) -> None:
-    """It is named with its file and line; of several rows of an example one suffices."""
     data = put(tmp_path, "scrolls/qasper/validation.jsonl",
                [row("a", "Who?\n\nA fox.", "a fox"), row("b", "Who?\n\nA cat.", None),
                 row("c", "Who?\n\nA dog.", None), row("c", "Who?\n\nA dog.", "a dog")])  # fmt: skip
@@ -547,21 +521,18 @@ def test_a_row_without_the_gold_of_the_others_fails(tmp_path: Path) -> None:
 
 
 def test_a_zip_without_the_split_is_an_error(tmp_path: Path) -> None:
-    """The message lists the members."""
     zipped(tmp_path, "scrolls/qasper.zip", {"qasper/train.jsonl": json_lines([OK])})
     with pytest.raises(UserError, match=r"has no qasper/test\.jsonl; it contains qasper/train"):
         len(Scrolls("qasper", "test", data=tmp_path))
 
 
 def test_a_split_without_rows_is_an_error(tmp_path: Path) -> None:
-    """Blank lines are not rows."""
     put(tmp_path, "scrolls/qasper/validation.jsonl", ["", "  "])
     with pytest.raises(UserError, match="has no rows"):
         len(Scrolls("qasper", data=tmp_path))
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    """The message has all possible places, the command for a download, and the options."""
     with pytest.raises(UserError) as caught:
         Scrolls("quality_hard", data=tmp_path).fingerprint()
     folder = tmp_path / "scrolls"
@@ -584,13 +555,11 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     ],
 )
 def test_an_unknown_split_is_an_error(task: Task, message: str) -> None:
-    """The message lists the allowed splits."""
     with pytest.raises(UserError, match=message):
         task.fingerprint()
 
 
 def test_rows_that_change_while_they_are_read_are_an_error(tmp_path: Path) -> None:
-    """Rows of a changed file are not mixed with earlier ones."""
     rows = [row(str(n), f"Q\n\nA fox. {n} {'x' * 100_000}") for n in range(3)]
     put(tmp_path, "scrolls/qasper/validation.jsonl", rows)
     task = Scrolls("qasper", data=tmp_path)
@@ -605,7 +574,6 @@ def test_rows_that_change_while_they_are_read_are_an_error(tmp_path: Path) -> No
 
 @pytest.mark.integration
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
-    """The peak for a zip of 30 MB, in mixed order, is a few rows."""
     text = "".join(random.Random(1).choices("abcdefgh \n", k=100_000))
     rows = [
         row(f"{q}-{place}", f"Q{q}?\n\nStory {place}. {text}")

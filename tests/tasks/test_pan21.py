@@ -37,7 +37,6 @@ def parts_of(example: Example) -> list[str]:
 
 
 def test_problems_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    """10 follows 2; other files are ignored."""
     for number in (10, 2, 1):
         write(tmp_path, number, "One.\n\nTwo.", [1, 2])
     (tmp_path / "problem-x.txt").write_text("no problem")
@@ -72,7 +71,6 @@ def test_there_are_as_many_paragraphs_as_authors(
 
 
 def test_without_truth_it_is_test_data(tmp_path: Path) -> None:
-    """Paragraphs are separated by blank lines, if any; the examples have no references."""
     write(tmp_path, 1, "One\nstill.\n\nTwo.", None)
     write(tmp_path, 2, "One.\nTwo.\nThree.\n", None)
     first, second = Pan21(tmp_path).examples()
@@ -97,7 +95,6 @@ def test_without_truth_it_is_test_data(tmp_path: Path) -> None:
     ],
 )
 def test_only_examples_with_faulty_truth_fail(tmp_path: Path, truth: str, message: str) -> None:
-    """The fault names the file; other examples are not affected."""
     write(tmp_path, 1, "One.\n\nTwo.", [1, 1])
     write(tmp_path, 2, "One.\n\nTwo.", None)
     (tmp_path / "truth-problem-2.json").write_text(truth)
@@ -109,7 +106,6 @@ def test_only_examples_with_faulty_truth_fail(tmp_path: Path, truth: str, messag
 
 
 def test_a_missing_or_empty_folder_is_an_error(tmp_path: Path) -> None:
-    """Reading examples and computing the fingerprint raise it."""
     with pytest.raises(UserError, match="there is no such folder"):
         list(Pan21(tmp_path / "none").examples())
     with pytest.raises(UserError, match=r"has no problem-1\.txt"):
@@ -117,7 +113,6 @@ def test_a_missing_or_empty_folder_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_perfect_answer_is_read_in_any_form(tmp_path: Path) -> None:
-    """It is an object as in PAN's files, or a list of authors; stages do not see gold data."""
     write(tmp_path, 1, "One.\n\nTwo.\n\nThree.", [1, 2, 1])
     example, [metric] = only(tmp_path), metrics_of(["pan21"]).values()
     answer = {"multi-author": 1, "changes": [1, 1], "paragraph-authors": [1, 2, 1]}
@@ -133,7 +128,6 @@ def test_a_perfect_answer_is_read_in_any_form(tmp_path: Path) -> None:
 
 
 def test_answers_are_exported_as_solution_files(tmp_path: Path) -> None:
-    """The files have PAN's names and fields; an answer for other paragraphs is reported."""
     data = tmp_path / "pan"
     data.mkdir()
     for number in (10, 2):

@@ -71,7 +71,6 @@ def shape(text: str) -> str:
 
 @pytest.mark.parametrize("case", GIVEN["texts"], ids=lambda case: case["task"])
 def test_texts_match_those_of_the_authors_scripts(case: Mapping[str, Any], tmp_path: Path) -> None:
-    """The words around the context, the number of tokens and of answers are equal."""
     essay = tmp_path / "essay.txt"
     essay.write_text("The sun rose over hills. A man walked by the river. " * 3000)
     task = task_of(case["task"], background=tmp_path, samples=2)
@@ -88,7 +87,6 @@ def test_texts_match_those_of_the_authors_scripts(case: Mapping[str, Any], tmp_p
 
 @pytest.mark.parametrize("case", GIVEN["cases"], ids=lambda case: case["id"])
 def test_metrics_equal_the_official_ones(case: Mapping[str, Any]) -> None:
-    """Expected scores are from the authors' code."""
     metric = METRICS[case["metric"]]()
     gold = {"gold": {"labels": case.get("labels", [])}}
     statistics = []
@@ -100,7 +98,6 @@ def test_metrics_equal_the_official_ones(case: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_evidence_is_exact_and_examples_are_deterministic(name: str) -> None:
-    """Each value is in its needle; an example depends only on the seed and its number."""
     for example in task_of(name, length=2048, samples=3).examples():
         text = example.document.text
         proof = [text[span.start : span.end] for span in example.evidence]
@@ -120,7 +117,6 @@ def test_evidence_is_exact_and_examples_are_deterministic(name: str) -> None:
 
 
 def test_questions_have_other_documents_as_distractors(tmp_path: Path) -> None:
-    """Files for qa_1 and qa_2 are in the official formats; missing or other files are errors."""
     folder = tmp_path / "ruler"
     folder.mkdir()
     with pytest.raises(UserError, match="as squad"):
@@ -145,13 +141,11 @@ def test_questions_have_other_documents_as_distractors(tmp_path: Path) -> None:
 
 
 def test_examples_fail_if_the_length_is_too_small() -> None:
-    """The search for a smaller size ends."""
     example = task_of("niah_single_1", length=150).example(0)
     assert "more than fit into the length 150" in example.fault
 
 
 def test_a_background_is_any_folder_of_texts(tmp_path: Path) -> None:
-    """A short background is repeated; a folder without texts is an error."""
     (tmp_path / "b.md").write_text("Night fell. All\nslept.")
     (tmp_path / "a.txt").write_text("Rain came.")
     texts = background(tmp_path, "")
@@ -171,7 +165,6 @@ def test_dividing_finds_what_cutting_loses() -> None:
 
 
 def test_a_tasks_name_may_contain_values() -> None:
-    """`NAME@PARAMETER=VALUE` also works with patterns; wrong names and values are errors."""
     config = load_config()
     [task] = config.tasks_named(["ruler/vt@length=8192,samples=3"])
     assert (task.name, len(task.spec.build())) == ("ruler/vt@length=8192,samples=3", 3)

@@ -12,7 +12,6 @@ from leporello.text.outline import heading
 
 
 def test_every_answer_has_evidence() -> None:
-    """Each question has references, and evidence in its document."""
     for example in Sample().examples():
         assert example.question.endswith("?")
         assert example.references
@@ -27,7 +26,6 @@ def test_only_questions_on_python_may_be_left_out() -> None:
 
 
 def test_a_topic_of_the_reference_is_a_section() -> None:
-    """Each topic of the Python reference has a heading."""
     documents = {example.document.id: example.document for example in Sample().examples()}
     python = documents["python"]
     assert len(python.sections) == len(topics.topics)
@@ -38,7 +36,6 @@ def test_a_topic_of_the_reference_is_a_section() -> None:
 def test_questions_without_evidence_in_this_python_are_skipped_with_a_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The warning is logged once."""
     before = Sample()
     count, fingerprint = len(list(before.examples())), before.fingerprint()
     monkeypatch.setattr(topics, "topics", {"break": "Another wording."})

@@ -30,7 +30,6 @@ def document_of(metadata: Any) -> str:
 
 
 def test_bills_are_the_first_thousand_split_by_punkt(tmp_path: Path) -> None:
-    """Other rows and rows without text are skipped."""
     rows = [{"bill_id": f"b{n}", "text": TEXT} for n in range(1002)]
     write_rows(
         tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl", {"bill_id": "e", "text": " "}, *rows
@@ -44,7 +43,6 @@ def test_bills_are_the_first_thousand_split_by_punkt(tmp_path: Path) -> None:
 
 
 def test_posts_are_the_last_thousand_and_the_others_are_for_training(tmp_path: Path) -> None:
-    """Posts without a title are skipped, as in the official loader."""
     file = tmp_path / "reddit_tifu/tifu_all_tokenized_and_filtered.json"
     usual = {"selftext_without_tldr": TEXT, "trimmed_title": "a title"}
     untitled = {"id": "none", **usual, "trimmed_title": ""}
@@ -56,7 +54,6 @@ def test_posts_are_the_last_thousand_and_the_others_are_for_training(tmp_path: P
 
 
 def test_articles_are_a_list_of_objects(tmp_path: Path) -> None:
-    """Each line of an article is a sentence."""
     file = tmp_path / "shuffle_test/coherence_test_set.json"
     file.parent.mkdir()
     file.write_text(json.dumps([{"text": "One went.\nTwo came.\nThree stayed."}]), encoding="utf-8")
@@ -65,7 +62,6 @@ def test_articles_are_a_list_of_objects(tmp_path: Path) -> None:
 
 
 def test_faults_of_official_files_are_reported_with_their_lines(tmp_path: Path) -> None:
-    """Faults are a missing field, a missing file, and an unknown split."""
     write_rows(tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl", {"bill_id": "a", "txt": "x"})
     with pytest.raises(ConfigError, match=r"us_test_data_final_OFFICIAL\.jsonl:1: .*'text'"):
         ShuffleTest(corpus="billsum", split="test", data=tmp_path).check()
@@ -87,7 +83,6 @@ def test_punkt_has_the_sentences_of_nltk() -> None:
 
 
 def test_punkt_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where its packages are not installed."""
     _punkt_tokenizer.cache_clear()
     monkeypatch.setitem(sys.modules, "punkt", None)
     write_rows(tmp_path / "rows.jsonl", {"text": TEXT})
@@ -106,7 +101,6 @@ PAPER = {
 
 @pytest.mark.parametrize("zipped", [False, True])
 def test_papers_are_read_from_folder_or_zip(tmp_path: Path, zipped: bool) -> None:
-    """Paragraphs become lines, sentence tags of abstracts are removed, empty papers skipped."""
     inner = tmp_path / "scientific_papers/arxiv-dataset/val.txt"
     write_rows(inner, {**PAPER, "article_id": "e", "article_text": []}, PAPER)
     if zipped:
@@ -119,7 +113,6 @@ def test_papers_are_read_from_folder_or_zip(tmp_path: Path, zipped: bool) -> Non
 
 
 def test_faults_of_papers_are_reported_with_their_lines(tmp_path: Path) -> None:
-    """An error about missing files has the URL for a download."""
     with pytest.raises(UserError, match="download it from https://github"):
         list(ScientificPapers("pubmed", data=tmp_path).examples())
     write_rows(tmp_path / "scientific_papers/arxiv-dataset/val.txt", {**PAPER, "article_text": "x"})

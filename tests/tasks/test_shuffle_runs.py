@@ -57,7 +57,6 @@ def _results(out: Path, pipeline: str) -> tuple[dict[str, Any], list[dict[str, A
 
 
 def test_texts_are_scored_and_compared(place: Path, tmp_path: Path) -> None:
-    """Scores are log-likelihoods, perplexities or probabilities; each text is scored once."""
     names = ("tiny", "tiny-code", "tiny-supervised")
     config = ("--task", "texts", "--config", place / "own.yaml", "--out", tmp_path / "run")
     result = leporello("run", *HERE, *names, *config)

@@ -64,7 +64,6 @@ def aggregated(scores: Mapping[str, Mapping[int, Sequence[object]]]) -> dict[str
 
 @pytest.mark.parametrize("case", SHUFFLED, ids=lambda case: str(case["id"]))
 def test_sentences_and_shuffles_equal_those_of_the_authors_code(case: Mapping[str, Any]) -> None:
-    """They are identical for the same seed; a document of one block is unchanged."""
     unit: Any = "line" if case["sent_split"] == "line" else "sentence"
     sentences = sentences_of(case["doc"], unit)
     assert sentences == case["sentences"]
@@ -81,7 +80,6 @@ def test_sentences_and_shuffles_equal_those_of_the_authors_code(case: Mapping[st
 def test_a_shuffle_keeps_blocks_and_is_never_the_original(
     sentences: list[str], size: int, seed: int
 ) -> None:
-    """Each block occurs once and unchanged; with several blocks the order differs."""
     numbered = [f"{n} {sentence}" for n, sentence in enumerate(sentences)]
     blocks = [tuple(numbered[i : i + size]) for i in range(0, len(numbered), size)]
     for order in shuffles(numbered, size, 3, Random(seed)):
@@ -97,7 +95,6 @@ def test_a_shuffle_keeps_blocks_and_is_never_the_original(
 
 
 def test_a_text_and_its_shuffles_are_examples_with_separate_documents(tmp_path: Path) -> None:
-    """The original is first; stages do not see which example is the original."""
     task = ShuffleTest(written(tmp_path, {"id": "d", "text": STORY}), (1, 2), shuffles=2)
     examples = list(task.examples())
     assert [e.id for e in examples] == ["d/original", "d/1-0", "d/1-1", "d/2-0", "d/2-1"]
@@ -114,7 +111,6 @@ def test_a_text_and_its_shuffles_are_examples_with_separate_documents(tmp_path: 
 
 
 def test_shuffles_depend_only_on_seed_text_and_block_size(tmp_path: Path) -> None:
-    """They do not depend on other rows, block sizes or the number of shuffles."""
     row = {"id": "d", "text": STORY}
     alone = ShuffleTest(written(tmp_path, row), (3,), shuffles=1)
     [_, wanted] = [e.document.text for e in alone.examples()]
@@ -154,7 +150,6 @@ def test_a_document_of_one_block_is_its_own_shuffle(tmp_path: Path, white_space:
 
 
 def test_all_faulty_rows_are_reported_with_their_lines(tmp_path: Path) -> None:
-    """Checking the task reports them together."""
     path = written(
         tmp_path,
         {"id": "a", "text": "x"},
@@ -181,7 +176,6 @@ def test_all_faulty_rows_are_reported_with_their_lines(tmp_path: Path) -> None:
 
 
 def test_faithful_needs_the_text_and_its_sentences_in_it(tmp_path: Path) -> None:
-    """Other rows are faults."""
     rows: list[dict[str, Any]] = [
         {"sentences": ["a", "b"]},
         {"sentences": ["a", "b", "c"], "text": "a c"},
@@ -196,7 +190,6 @@ def test_faithful_needs_the_text_and_its_sentences_in_it(tmp_path: Path) -> None
 
 
 def test_invalid_files_and_parameters_are_errors(tmp_path: Path) -> None:
-    """Files are missing or empty, or a split and the path do not match."""
     with pytest.raises(UserError, match="there is no such file"):
         ShuffleTest(tmp_path / "none.jsonl").check()
     with pytest.raises(UserError, match="has no rows"):
@@ -217,7 +210,6 @@ def test_invalid_files_and_parameters_are_errors(tmp_path: Path) -> None:
 
 
 def test_pairs_are_compared_within_their_document_and_block_size() -> None:
-    """Scores of other documents do not matter; the main score is the mean of the block sizes."""
     scores = aggregated({"a": {0: [-9], 1: [-10, -11], 2: [-8]}, "b": {0: [-1], 1: [-5], 2: [-2]}})
     assert (scores["accuracy[1]"], scores["accuracy[2]"]) == (100.0, 50.0)
     assert scores["shuffle_accuracy"] == 75.0
@@ -263,7 +255,6 @@ def test_correlated_pairs_of_a_document_count_less() -> None:
 
 
 def test_the_metric_is_a_regular_metric(tmp_path: Path) -> None:
-    """It ignores texts without shuffles."""
     metric = metrics_of(["shuffle_accuracy"])["shuffle_accuracy"]
     [example, *_] = ShuffleTest(written(tmp_path, {"text": STORY})).examples()
     statistics = metric.statistics(predicted(example, -1.5), example)

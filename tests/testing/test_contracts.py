@@ -52,7 +52,6 @@ BROKEN = (
 def test_a_broken_plug_in_fails_with_the_fix(
     contract: Any, plug_in: Any, name: str, message: str, tmp_path: Path
 ) -> None:
-    """One test of the contract detects each error."""
     [method] = [key for key in dir(contract) if key.startswith("test_") and name in key]
     small = type("Small", (contract,), {"huge": 4_000})()
     test = getattr(small, method)

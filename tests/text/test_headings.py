@@ -137,7 +137,6 @@ FORMS: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_headings(form: str) -> None:
-    """Headings are found in all forms, with their levels."""
     text, expected = FORMS[form]
     assert outline(text) == expected
 
@@ -179,12 +178,10 @@ FALSE = {
 
 @pytest.mark.parametrize("kind", FALSE)
 def test_lines_that_only_look_like_headings(kind: str) -> None:
-    """Contents, lists, sentences, captions and code do not change the outline."""
     assert outline(KNOWN.format(FALSE[kind])) == "1 Introduction | 2 Ropes | 3 Chains"
 
 
 def test_contents_are_one_section() -> None:
-    """Their lines are not headings, though each occurs as a heading later."""
     entries = "1 Introduction\n1.1 Rain\n2 Ropes\nBibliography"
     body = "1 Introduction | * | 1.1 Rain | * | 2 Ropes | * | Bibliography | *"
     text = document("Contents", entries, body)
@@ -192,14 +189,12 @@ def test_contents_are_one_section() -> None:
 
 
 def test_a_screenplay_has_no_headings() -> None:
-    """Neither speakers nor scenes are headings, however often they occur."""
     talk = "INT. FERRY - NIGHT\n\nANN\nWhere is the chain?\n\nBEN\nGone.\n\nANN\nGone where?\n\n"
     once = "SERGEANT\nStop there!\n\nBEN\nNever!\n\nANN\nThen go.\n\nCUT TO:\n\n"
     assert outline((talk + once) * 3) == ""
 
 
 def test_page_headers_are_not_headings() -> None:
-    """Lines of every page are not headings; a repeated chapter is a page header."""
     page = "RFC 9999\n\n" + BODY + "\nDoe      [Page 7]\n\f\n"
     twice = document("Chapter 1: Ropes", page, "Introduction", page, "Introduction", page)
     text = document("Chapter 1: Ropes", page * 3, twice, "Chapter 2: Chains", page)
@@ -241,7 +236,6 @@ PIECES = (
 @settings(max_examples=150)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_sections_are_an_outline_of_any_text(text: str) -> None:
-    """Sections ascend, nest, end where the next of their level begins, and start with lines."""
     sections = headings(Document("d", text))
     starts = {0}
     for line in text.splitlines(keepends=True):
@@ -260,7 +254,6 @@ def test_sections_are_an_outline_of_any_text(text: str) -> None:
 
 
 def test_a_heading_without_text_is_bare() -> None:
-    """A chapter is bare if its first section directly follows its heading."""
     bare = Document("d", document("Chapter 1: Ropes | 1.1 Knots | * | 1.2 Bends | *"))
     assert [is_bare(bare, section) for section in headings(bare)] == [True, False, False]
 
@@ -269,7 +262,6 @@ def test_a_heading_without_text_is_bare() -> None:
 
 
 def test_headings_of_a_loader_are_used() -> None:
-    """Markdown and HTML mark their headings."""
     source = "# Ferries\n\nText.\n\nRopes and\nknots\n---\n\nText.\n\n1 Not a heading\n"
     extracted = Markdown().extract(source.encode(), Path("a.md"))
     loaded = Document("d", extracted.text, extracted.title, extracted.sections)
@@ -308,7 +300,6 @@ def test_labels(title: str, word: str, path: tuple[int, ...], remainder: str) ->
 
 
 def test_a_name_is_a_title_without_label_and_marks() -> None:
-    """Names can be compared across forms of headings."""
     titles = (
         "1 Introduction",
         "**INTRODUCTION**",

@@ -88,13 +88,11 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
 
 @pytest.mark.parametrize(("name", "text", "expected"), FOUND)
 def test_mentions_of_a_name(name: str, text: str, expected: list[str]) -> None:
-    """The mentions are the words that a person would mark."""
     spans = mentions(ComposedText.of(text), name)
     assert [text[span.start : span.end] for span in spans] == expected
 
 
 def test_mentions_are_cached_by_the_document() -> None:
-    """The chunker and the retriever share the mentions."""
     document = Document("d", "So Harry came.")
     assert mentions_in(document, "Harry") == (Span(3, 8),)
     assert mentions_in(document, "Harry") is mentions_in(document, "Harry")

@@ -16,7 +16,6 @@ _SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=12
 def test_places_and_headings_are_those_around_a_character(
     spans: list[tuple[int, int]], offset: int
 ) -> None:
-    """The places that contain the character, nested or not, in any order."""
     places = tuple(Place(f"{n}", start, start + size) for n, (start, size) in enumerate(spans))
     sections = tuple(Section(place.name, place.start, place.end) for place in places)
     document = Document("a", "x" * 50, places=places, sections=sections)
@@ -28,7 +27,6 @@ def test_places_and_headings_are_those_around_a_character(
 
 
 def test_without_places_and_headings_characters_are_counted() -> None:
-    """The file's name is always first."""
     document = Document("a.pdf", "x" * 9, places=(Place("p. 1", 0, 4), Place("p. 2", 4, 8)))
     assert cited(document, Span(1, 2)) == "a.pdf p. 1"
     assert cited(document, Span(1, 5)) == "a.pdf p. 1 to p. 2"

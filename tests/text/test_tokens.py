@@ -70,7 +70,6 @@ def test_lone_surrogates_count_as_characters(folder: Path) -> None:
 
 
 def test_offsets_refer_to_the_original_text(tmp_path: Path) -> None:
-    """A normalizer that changes lengths does not move offsets."""
     vocabulary = {"[UNK]": 0, "fi": 1, "##x": 2, "a": 3}
     word_piece = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106 -- a token of text
     word_piece.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents()])
@@ -81,7 +80,6 @@ def test_offsets_refer_to_the_original_text(tmp_path: Path) -> None:
 
 @given(st.lists(st.sampled_from(["x" * 5000, "ab ", "\n", " ", "\t", "🦄", "y" * 700])))
 def test_pieces_are_bounded_and_end_at_white_space(parts: list[str]) -> None:
-    """A text is cut after newlines or before white space wherever a piece has any."""
     text = "".join(parts)
     cuts = pieces(text)
     assert (cuts[0], cuts[-1]) == (0, len(text))
@@ -94,7 +92,6 @@ def test_pieces_are_bounded_and_end_at_white_space(parts: list[str]) -> None:
 
 
 def test_long_texts_have_the_tokens_of_their_words(folder: Path) -> None:
-    """Offsets continue correctly across pieces and batches."""
     tokens = texts(str(folder), " one two three\n" * 10_000)
     assert tokens == ["one", "two", "three", "\n"] * 10_000
 
@@ -122,7 +119,6 @@ def test_a_tokenizer_is_identified_by_its_model(folder: Path) -> None:
 def test_tokenizers_that_cannot_be_loaded(
     tmp_path: Path, name: str, content: str | None, message: str
 ) -> None:
-    """A wrong name is reported as the user's error with alternatives, for any text."""
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(UserError, match=message):
@@ -130,7 +126,6 @@ def test_tokenizers_that_cannot_be_loaded(
 
 
 def test_a_hub_id_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a network the message asks for a path."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(UserError, match=r"no/such-model.*the path of a folder"):
         tokenizer("no/such-model").offsets("text")
@@ -138,7 +133,6 @@ def test_a_hub_id_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.integration
 def test_slow_tokenizers_are_refused(tmp_path: Path) -> None:
-    """A tokenizer in Python, which has no offsets, is refused with an alternative."""
     (tmp_path / "config.json").write_text('{"model_type": "canine"}')
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "CanineTokenizer"}')
     with pytest.raises(UserError, match="has no offsets"):
@@ -160,6 +154,5 @@ def test_the_fast_ways_to_terms_agree_with_the_general_way() -> None:
 
 @given(st.text("aBé\u0301ßıİÅ\u00ad\u200b ²½ª™’_-…œﬁőǰ١がか\u3099中", max_size=9))
 def test_terms_do_not_depend_on_the_form_of_accents(text: str) -> None:
-    """They are equal for composed and decomposed characters."""
     for form in ("NFC", "NFD"):
         assert terms(unicodedata.normalize(form, text)) == terms(text)

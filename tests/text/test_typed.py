@@ -31,7 +31,6 @@ PERSON: Any = {
     ],
 )
 def test_numbers_are_read_as_they_are_written(text: str, values: list[float]) -> None:
-    """Separators, units, words and scales are read; digits in names are not numbers."""
     assert [match.value for match in numbers(text)] == values
 
 
@@ -58,7 +57,6 @@ def test_numbers_are_read_as_they_are_written(text: str, values: list[float]) ->
 def test_a_number_is_converted_to_the_unit_of_its_field(
     text: str, field: str, question: str, expected: tuple[float, str] | str
 ) -> None:
-    """Another quantity or currency is an error."""
     value = next(numbers(text)).value
     assert isinstance(value, (int, float))
     span = Span(0, len(text))
@@ -79,7 +77,6 @@ def test_a_number_is_converted_to_the_unit_of_its_field(
     ],
 )
 def test_dates_are_read_in_common_spellings(text: str, values: list[str]) -> None:
-    """Dates become YYYY-MM-DD; impossible dates and dates without a day are skipped."""
     assert [match.value for match in dates(text)] == values
 
 
@@ -96,7 +93,6 @@ def test_dates_are_read_in_common_spellings(text: str, values: list[str]) -> Non
     ],
 )  # fmt: skip
 def test_a_text_is_read_as_a_value_of_its_type(text: str, answer: Any, value: Any) -> None:
-    """Text around a value and other spellings are accepted if the meaning is clear."""
     assert parse(text, schema_of(answer)) == value
 
 
@@ -109,7 +105,6 @@ def test_a_text_is_read_as_a_value_of_its_type(text: str, answer: Any, value: An
     ],
 )  # fmt: skip
 def test_texts_without_a_valid_value_are_refused(text: str, answer: Any) -> None:
-    """Two numbers instead of one are ambiguous."""
     with pytest.raises(ValueError, match=r"\w"):
         parse(text, schema_of(answer))
 
@@ -128,7 +123,6 @@ def test_texts_without_a_valid_value_are_refused(text: str, answer: Any) -> None
     ],
 )  # fmt: skip
 def test_faults_of_a_type_are_reported(answer: Any, fault: str) -> None:
-    """Faults are reported before any work, with suggestions."""
     with pytest.raises(AnswerTypeError) as raised:
         schema_of(answer)
     assert fault in str(raised.value)
@@ -153,7 +147,6 @@ def test_a_type_that_no_value_matches_fails_at_the_answer(
 
 
 def test_a_file_may_contain_a_type_or_a_json_schema() -> None:
-    """Their keys distinguish them."""
     schema: Any = {"type": "object", "properties": {"a": {"type": "string"}}}
     assert json_schema(schema) == schema
     assert json_schema({"type": "number", "minimum": 1})["minimum"] == 1
@@ -161,7 +154,6 @@ def test_a_file_may_contain_a_type_or_a_json_schema() -> None:
 
 
 def test_fields_of_an_object_have_questions() -> None:
-    """A question is the description or the name in words, in nested objects too."""
     place: Any = {"type": "object", "fields": {"cityName": {"description": "Where?"}}}
     schema = schema_of({"fields": {"governing_law": "text", "seat": place}})
     fields = fields_of(schema)
@@ -174,7 +166,6 @@ def test_fields_of_an_object_have_questions() -> None:
 
 
 def test_the_best_span_with_a_value_wins() -> None:
-    """Without one, the sentence of the best span is searched."""
     text = "The Parties met. It took effect on 1 May 2001 in Rome. It ended on 2 June 2003."
     schema = schema_of("date")
     span = text.index("Rome")

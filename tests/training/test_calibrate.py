@@ -38,7 +38,6 @@ def _config(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("method", ["platt", "isotonic"])
 def test_probabilities_are_fitted_to_scores_and_used(config: Path, method: str) -> None:
-    """The calibration error is lower on documents that the calibration was not fitted to."""
     out = config.parent / "fitted"
     fitted = calibrate("mine", method=method, config=[config], out=out)  # type: ignore[arg-type]
     assert (fitted.answers, fitted.documents) == (40, 40)
@@ -58,6 +57,5 @@ def test_probabilities_are_fitted_to_scores_and_used(config: Path, method: str) 
 def test_a_pipeline_that_cannot_be_calibrated_is_reported(
     config: Path, pipeline: str, limit: int | None, message: str
 ) -> None:
-    """Its reader has no calibration, or its answers are too few."""
     with pytest.raises(UserError, match=message):
         calibrate(pipeline, config=[config], limit=limit, out=config.parent / "fitted")

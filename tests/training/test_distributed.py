@@ -65,7 +65,6 @@ def record_of(folder: Path) -> dict[str, Any]:
 def test_a_loss_does_not_depend_on_how_a_batch_is_split(
     place: Path, tmp_path: Path, kind: str, smoothing: float
 ) -> None:
-    """Batches of 24, or of 10, 10 and 4 inputs have the same steps and losses."""
     once = Training(epochs=2, learning_rate=0.003, batch_size=40, label_smoothing=smoothing)
     split = replace(once, accumulate=4)
     curves = [
@@ -79,7 +78,6 @@ def test_a_loss_does_not_depend_on_how_a_batch_is_split(
 
 @pytest.mark.parametrize("kind", ["t5", "bert", "llama"])
 def test_bfloat16_learns_as_float32_does(place: Path, tmp_path: Path, kind: str) -> None:
-    """The losses agree to bfloat16's precision; saved weights are float32. The Llama uses LoRA."""
     from safetensors.torch import load_file
 
     settings = replace(FEW, epochs=1, lora_rank=2 if kind == "llama" else 0)
@@ -99,7 +97,6 @@ def test_bfloat16_learns_as_float32_does(place: Path, tmp_path: Path, kind: str)
 
 
 def test_a_precision_that_the_machine_lacks_is_reported_first(place: Path) -> None:
-    """The error precedes the search for data and models; no file is written."""
     shutil.rmtree(place / "t5")
     (place / "train.jsonl").unlink()
     before = sorted(place.rglob("*"))
@@ -122,7 +119,6 @@ def test_a_conflict_with_the_launcher_is_reported(
     settings: Training,
     message: str,
 ) -> None:
-    """The launcher's setting contradicts `train:`, or batches cannot be divided."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(UserError, match=message):
@@ -155,7 +151,6 @@ def points(folder: Path) -> Counter[tuple[str, int, float]]:
 def test_scores_of_checkpoints_are_among_the_curves(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each rate has the score of each step once, even after two interruptions."""
     from leporello.readers.training import trainer as training
     from leporello.training.training_run import TrainingRun
 
@@ -207,7 +202,6 @@ def launched(place: Path, pipeline: str, out: str, *sets: str) -> subprocess.Pop
 @pytest.mark.slow
 @pytest.mark.parametrize("pipeline", ["t5", "bert"])
 def test_two_processes_have_the_results_of_one(place: Path, pipeline: str) -> None:
-    """Killed midway and resumed, they have the losses of one process that reads all inputs."""
     trained(place, pipeline, place / "one", *(f"train.{text}" for text in SETS))
     with launched(place, pipeline, "two", *SETS) as launcher:
         while not list(place.glob("two.unfinished/*/checkpoint-6/.whole")):
@@ -233,7 +227,6 @@ def test_two_processes_have_the_results_of_one(place: Path, pipeline: str) -> No
 
 @pytest.mark.slow
 def test_two_processes_report_an_error_once(place: Path) -> None:
-    """The model is missing; no files remain."""
     shutil.rmtree(place / "t5")
     with launched(place, "t5", "two", *SETS) as launcher:
         _, errors = launcher.communicate(timeout=60)

@@ -73,7 +73,6 @@ def test_a_tiny_model_learns_what_its_pipeline_finds(
 
 
 def test_where_chunks_are_random_it_stays_at_chance(place: Path, tmp_path: Path) -> None:
-    """A training uses only the chunks that the pipeline's retriever returns."""
     trained_reader = trained(place, "random", tmp_path / "model")
     assert 10 < scored(place, trained_reader, tmp_path / "run") < 45
 
@@ -97,7 +96,6 @@ class Stopping:
 def test_an_interrupted_training_has_the_same_result(
     place: Path, tmp_path: Path, kind: str
 ) -> None:
-    """For each kind of model; incomplete checkpoints are skipped."""
     reader = reader_of(kind, place)
     often = replace(FEW, evaluate_steps=4)  # of six steps per epoch: in the middle of one
     complete = tuned(reader, tmp_path / "whole", often)
@@ -113,7 +111,6 @@ def test_an_interrupted_training_has_the_same_result(
 
 
 def test_lora_weights_are_merged(place: Path, tmp_path: Path) -> None:
-    """The saved model reads like any other, and only the target weights differ."""
     from safetensors.torch import load_file
 
     reader = reader_of("llama", place)
@@ -143,7 +140,6 @@ def small(tmp_path: Path) -> Path:
 def test_nothing_of_test_or_validation_is_learnt(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Training inputs never contain a marker that is in all texts of the other splits."""
     from leporello.readers.training import fine_tuning
 
     for name in ("test", "validation"):
@@ -171,7 +167,6 @@ def test_nothing_of_test_or_validation_is_learnt(
 
 
 def test_of_several_learning_rates_the_best_is_kept_by_the_metric(small: Path) -> None:
-    """The pipeline scores every checkpoint; several learning rates are a list."""
     sets = ["train.learning_rate=1e-9,0.01", "train.best_by=metric", "train.epochs=2"]
     trained_reader = trained(small, "t5", small / "model", *sets)
     record = json.loads((small / "model/training.json").read_text())
@@ -203,7 +198,6 @@ def test_a_text_and_its_shuffles_are_held_out_together(tmp_path: Path) -> None:
 
 
 def test_documents_are_held_out_where_there_is_no_split(small: Path) -> None:
-    """The training skips these documents, and the record contains the choices made on them."""
     config = (small / "mine.yaml").read_text().replace("{split}.jsonl", "train.jsonl")
     (small / "mine.yaml").write_text(config)
     with pytest.raises(UserError, match=r"train\.holdout"):
@@ -220,7 +214,6 @@ def test_documents_are_held_out_where_there_is_no_split(small: Path) -> None:
 def test_an_unfinished_training_does_not_resume_with_other_settings(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error names the difference; a finished training removes its checkpoints."""
     from leporello.readers.training import trainer as training
 
     def fail(*_: object) -> None:
@@ -252,7 +245,6 @@ def test_an_unfinished_training_does_not_resume_with_other_settings(
     ],
 )
 def test_a_mistake_in_settings_is_reported(small: Path, sets: list[str], message: str) -> None:
-    """The error precedes any work if possible, and no files remain."""
     with pytest.raises(UserError) as caught:
         trained(small, "t5", small / "model", *sets)
     assert message in str(caught.value)
@@ -276,7 +268,6 @@ def test_presets_are_the_papers() -> None:
 
 
 def test_characters_are_few_and_both_classes_count() -> None:
-    """Every reader trains longer and chooses checkpoints by F1; a holdout replaces the split."""
     from leporello.config import TrainingSpec, load_config
 
     pipelines = load_config().pipelines

@@ -19,10 +19,7 @@ from leporello.training import train
 
 SENTENCES = [f"The miller's cat number {n} took the boots to the king." for n in range(12)]
 SUBTITLES = {"input": "Hello.\n- Who is it?\nIt is me."}
-STYLES = {
-    "input": "\n".join(SENTENCES[:6]),
-    "output": json.dumps([1, 1, 1, 2, 2, 2]),
-}
+STYLES = {"input": "\n".join(SENTENCES[:6]), "output": json.dumps([1, 1, 1, 2, 2, 2])}
 PAPER = {
     "article_id": "1",
     "article_text": SENTENCES,
@@ -89,7 +86,6 @@ ROWS = [
 def test_a_row_of_a_paper_is_trained_and_runs(
     tmp_path: Path, pipeline: str, task: str, model: str, more: list[str]
 ) -> None:
-    """Official files train a model, whose pipeline then answers every example."""
     if model == "longformer":
         save_classifier(model, tmp_path / model, ("different", "same"))
     else:
@@ -108,7 +104,6 @@ def test_a_row_of_a_paper_is_trained_and_runs(
 
 
 def test_one_run_fills_both_tables_of_the_shuffle_test(data: Path, tmp_path: Path) -> None:
-    """Table 2 has a number for each block size, and their means over the domains."""
     save("gpt2", tmp_path / "gpt2")
     texts = [{"text": "\n".join(SENTENCES[n:])} for n in range(3)]
     (data / "test.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
@@ -137,7 +132,6 @@ def test_one_run_fills_both_tables_of_the_shuffle_test(data: Path, tmp_path: Pat
 
 @pytest.mark.usefixtures("data")
 def test_a_row_of_a_suite_is_trained_by_its_task(tmp_path: Path) -> None:
-    """The suite and the task select its pipeline; other rows and tasks are listed."""
     errors = leporello("train", "t6", "--suite", "muld", status=2).stderr
     assert "'t6' is not a row of it; name a row of the suite 'muld': t5, longformer" in errors
     errors = leporello("train", "t5", "--suite", "muld", "--task", "muld/x", status=2).stderr
@@ -152,7 +146,6 @@ def test_a_row_of_a_suite_is_trained_by_its_task(tmp_path: Path) -> None:
 def test_the_rows_of_theses_read_with_a_model_of_papers(
     tmp_path: Path, data: Path, row: str, model: str
 ) -> None:
-    """The row's pipeline has no training data; its model is trained by another pipeline."""
     save(model, tmp_path / model)
     thesis = "1 Introduction\n" + "\n".join(SENTENCES) + "\n2 Methods\n" + "\n".join(SENTENCES)
     muld(data, "vlsp", [{"input": thesis, "output": ["A cat took boots."]}] * 2)

@@ -26,7 +26,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_config_that_training_writes_uses_the_trained_reader(folder: Path) -> None:
-    """The command that `train` prints runs, and its answers are the learnt ones."""
     trained = leporello("train", "mine", "--task", "rows", "--config", "mine.yaml", folder=folder)
     summary, use = trained.stdout.strip().splitlines()
     assert summary == "trained on 3 inputs of 3 examples; to use it:"
@@ -52,7 +51,6 @@ def test_the_train_split_is_the_default(folder: Path) -> None:
 
 
 def test_reads_without_a_target_are_not_trained_on(folder: Path) -> None:
-    """The reader never sees a read for which `supervise` returns None."""
     sets = ["--set", "combiner.shown=2", "--config", "mine.yaml", "--out", "two"]
     leporello("train", "mine", "--task", "rows", *sets, folder=folder)
     assert json.loads((folder / "two/training.json").read_text())["train"]["inputs"] == 6
@@ -61,7 +59,6 @@ def test_reads_without_a_target_are_not_trained_on(folder: Path) -> None:
 
 
 def test_failures_and_examples_without_references_are_counted_and_skipped(folder: Path) -> None:
-    """A bad example does not stop a training; it is reported."""
     with (folder / "train.jsonl").open("a") as file:
         file.write(row("odd", "some words", "warm") + row("open", "some words"))
     trained = leporello("train", "mine", "--task", "rows", "--config", "mine.yaml", folder=folder)
@@ -83,7 +80,6 @@ def test_failures_and_examples_without_references_are_counted_and_skipped(folder
 def test_a_pipeline_that_cannot_be_trained_is_reported(
     folder: Path, pipeline: str, message: str
 ) -> None:
-    """A mistake ends with status 2, without a traceback or half a model."""
     arguments = ["train", pipeline, "--task", "rows", "--config", "mine.yaml", "--out", "models/x"]
     result = leporello(*arguments, status=2, folder=folder)
     assert message in result.stderr
@@ -91,7 +87,6 @@ def test_a_pipeline_that_cannot_be_trained_is_reported(
 
 
 def test_another_model_is_another_run(folder: Path) -> None:
-    """A run resumes only with the model that it was started with."""
     arguments = ["train", "mine", "--task", "rows", "--config", "mine.yaml", "--out", "m"]
     leporello(*arguments, folder=folder)
     use = ["run", "mine-trained", "--task", "rows", "--config", "m/pipeline.yaml"]

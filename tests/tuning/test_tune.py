@@ -67,7 +67,6 @@ def tuned(folder: Path, *options: str, arguments: tuple[str, ...] = HERE) -> dic
 
 
 def test_the_best_choice_is_found_and_scored_on_documents_kept_apart(folder: Path) -> None:
-    """A third of the documents is scored only after the search."""
     result = tuned(folder, "--task", "rows", "--budget", "20 runs")
     assert result["chosen"] == {"reader.words": "3"}
     assert (result["documents"], result["apart"], result["searches"]) == (24, 12, 1)
@@ -78,7 +77,6 @@ def test_the_best_choice_is_found_and_scored_on_documents_kept_apart(folder: Pat
 
 
 def test_the_written_config_runs_and_reports_the_documents_of_the_search(folder: Path) -> None:
-    """The tables of `run` and `compare` have a remark, but not on other documents."""
     options = ["--task", "rows", "--budget", "20 runs", "--out", "best.yaml"]
     printed = " ".join(leporello(*HERE[:-1], *options, folder=folder).stdout.split())
     assert "which the search did not use; expect 100.00 " in printed  # not: optimism +0.00
@@ -97,7 +95,6 @@ def test_the_written_config_runs_and_reports_the_documents_of_the_search(folder:
 
 
 def test_few_documents_are_cross_validated(folder: Path) -> None:
-    """Each of five searches keeps another fifth apart; the sixth uses all documents."""
     (folder / "rows.jsonl").write_text(rows(10, 3))
     result = tuned(folder, "--task", "rows", "--budget", "60 runs")
     assert (result["documents"], result["apart"], result["searches"]) == (10, 10, 6)
@@ -105,7 +102,6 @@ def test_few_documents_are_cross_validated(folder: Path) -> None:
 
 
 def test_tasks_have_equal_weight(folder: Path) -> None:
-    """Also with a metric other than the tasks' first one."""
     options = ["--task", "rows", "--task", "more", "--metric", "exact_match", "--budget", "20 runs"]
     result = tuned(folder, *options)
     assert (result["score"], result["documents"], result["metrics"]) == (
@@ -114,7 +110,6 @@ def test_tasks_have_equal_weight(folder: Path) -> None:
 
 
 def test_numbers_are_chosen_from_ranges_and_stages_from_lists(folder: Path) -> None:
-    """Ranges may be logarithmic; a file and --set add choices that the YAML lacks."""
     (folder / "space.yaml").write_text("combiner: [Stuff, {class: ReadEach, keep: [vote, join]}]\n")
     _, space, fixed = load_space(
         [folder / "mine.yaml"], ["retriever.k=1,2"], "open", folder / "space.yaml"
@@ -137,7 +132,6 @@ def _results(folder: Path) -> dict[str, Any]:
 
 
 def test_a_search_resumes_after_a_kill_with_the_same_result(folder: Path) -> None:
-    """After two kills, and Ctrl-C with status 130; stored scores are not computed again."""
     line = [*HERE, "--task", "rows", "--budget", "12 runs", "--out", "out.yaml", "--no-cache"]
     sets = ["--set", "reader.words=1,2,3,4,5,6,7,8,9", "--set", "retriever.k=1,2,3"]
     scores = folder / "out"
@@ -190,14 +184,12 @@ def test_a_search_resumes_after_a_kill_with_the_same_result(folder: Path) -> Non
 def test_a_mistake_is_reported_before_any_work(
     folder: Path, options: list[str], message: str
 ) -> None:
-    """The message suggests a name, or lists the allowed values."""
     line = ["tune", *options, "--config", "mine.yaml"]
     result = leporello(*line, status=2, folder=folder)
     assert message in " ".join(result.stderr.split())
 
 
 def test_a_run_takes_no_range_and_other_pipelines_of_the_file_run(folder: Path) -> None:
-    """The error has the line of the range."""
     result = leporello("run", "open", "--config", "mine.yaml", status=2, folder=folder)
     assert "mine.yaml:10: open.reader.words: only `tune` allows a range" in result.stderr
     assert load_config([folder / "mine.yaml"], (), ["mine"]).select(["mine@reader.words=3"])

@@ -202,7 +202,6 @@ RUNS = {
 def test_runs_without_blanks_are_divided_at_characters(
     entry: Entry, model: str, run: str, folders: dict[str, str]
 ) -> None:
-    """A chunk of 30 words has at most the characters of 30 long words, whatever the tokenizer."""
     document = Document("d", f"The lamp.\n\n{RUNS[run]}\n\nThe end.")
     spans = list(entry.build(30, 0, folders[model]).chunk(document))
     assert max(len(span) for span in spans) <= 30 * 41
@@ -244,7 +243,6 @@ EXAMPLES: tuple[tuple[Chunker, str, list[str]], ...] = (
 def test_a_chunker_divides_a_text_as_a_person_would(
     chunker: Chunker, text: str, expected: list[str]
 ) -> None:
-    """Checks the texts of all chunks."""
     assert texts(chunker, text) == expected
 
 
@@ -272,14 +270,12 @@ SENTENCES: tuple[list[str], ...] = (
 
 @pytest.mark.parametrize("expected", SENTENCES, ids=lambda value: value[0][:30])
 def test_sentences_end_where_a_person_ends_them(expected: list[str]) -> None:
-    """Examples contain abbreviations, quotes, decimals, lists and scripts without spaces."""
     text = "".join(expected)
     bounds = [0, *sentence_starts(text), len(text)]
     assert [text[a:b] for a, b in pairwise(bounds) if a < b] == expected
 
 
 def test_characters_of_several_tokens_are_not_divided(folders: dict[str, str]) -> None:
-    """An emoji of four byte-level tokens is one chunk, even with a size of one token."""
     assert texts(FixedTokens(1, tokenizer=folders["byte_bpe"]), "👍🦄") == ["👍", "🦄"]
 
 
@@ -293,7 +289,6 @@ CODE = "".join(
 @pytest.mark.parametrize("size", [3, 8, 20])
 @pytest.mark.parametrize("language", ["python", "go", "markdown"])
 def test_code_is_divided_at_the_same_places_as_by_langchain(language: Any, size: int) -> None:
-    """The language is a parameter, or is recognised by the suffix of the file."""
     from langchain_text_splitters import Language, RecursiveCharacterTextSplitter
 
     token = len(CODE) + 2
@@ -314,13 +309,11 @@ def test_code_is_divided_at_the_same_places_as_by_langchain(language: Any, size:
 
 @pytest.mark.parametrize("chunker", [FixedTokens, Recursive])
 def test_overlap_must_be_less_than_size(chunker: type[FixedTokens | Recursive]) -> None:
-    """Otherwise chunks would not advance; the constructor refuses it."""
     with pytest.raises(ValueError, match=r"overlap \(5\) must be less than size \(5\)"):
         chunker(5, 5)
 
 
 def test_only_a_language_needs_langchain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the package, a config with a language loads, but runs and questions are refused."""
     monkeypatch.setitem(sys.modules, "langchain_text_splitters", None)
     assert texts(Recursive(1), "a b") == ["a", "b"]
     chunker, document = Recursive(language="python"), Document("d", "a b")

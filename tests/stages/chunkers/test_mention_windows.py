@@ -98,12 +98,10 @@ def test_properties_of_chunks_around_mentions(model: str, byte_level: str) -> No
     ],
 )
 def test_mentions_are_in_the_middle_of_chunks(size: int, text: str, expected: list[str]) -> None:
-    """At the edge of a text they are not; chunks that would overlap are joined, or adjoin."""
     assert windows(MentionWindows(size), text, "Captain Jack Sparrow") == expected
 
 
 def test_a_name_that_is_never_mentioned_is_reported_by_a_note() -> None:
-    """No chunk is made; the note contains the reason."""
     document = Document("d", "Nobody is here.")
     for question, reason in (("Harry", "never mentioned"), (" ", "is empty")):
         with collect_notes() as notes:
@@ -131,7 +129,6 @@ def texts_and_scores(hits: Sequence[Hit]) -> list[tuple[str, float]]:
 
 
 def test_the_first_last_and_densest_chunks_are_hits() -> None:
-    """Scores are numbers of mentions; hits are sorted by score."""
     first, most = "The rain fell. Harry came.", "So Harry saw Harry's boat."
     last = "We saw Harry at the gate."
     assert len(picked(Mentions(), FixedTokens(4), "HARRY")) == 3
@@ -148,7 +145,6 @@ def test_the_first_last_and_densest_chunks_are_hits() -> None:
 
 
 def test_without_mentions_there_are_no_hits() -> None:
-    """A note reports it if any chunk was made."""
     with collect_notes() as notes:
         assert picked(Mentions(), Lines(), "Sally") == []
     assert len(notes) == 1
@@ -158,6 +154,5 @@ def test_without_mentions_there_are_no_hits() -> None:
 
 
 def test_an_empty_list_of_picks_is_refused() -> None:
-    """The constructor raises the error."""
     with pytest.raises(ValueError, match="pick is empty"):
         Mentions(())

@@ -43,7 +43,6 @@ def chunks(chunker: Sections, text: str) -> list[str]:
 
 
 def test_a_section_is_a_chunk_with_its_heading() -> None:
-    """Text before the first heading is a chunk too; deeper sections belong to their parents."""
     assert chunks(Sections(), THESIS) == [
         "A thesis",
         "# Ropes\n\nOn ropes.",
@@ -53,7 +52,6 @@ def test_a_section_is_a_chunk_with_its_heading() -> None:
 
 
 def test_sections_are_divided_down_to_the_level() -> None:
-    """Level 1 does not divide the outermost sections; a large level divides at every heading."""
     assert [text.splitlines()[0] for text in chunks(Sections(level=1), THESIS)] == [
         "A thesis",
         "# Ropes",
@@ -69,7 +67,6 @@ def test_sections_are_divided_down_to_the_level() -> None:
 
 
 def test_a_heading_without_text_is_joined_to_its_first_subsection() -> None:
-    """A heading without text cannot be summarised; subsections below the level stay inside."""
     assert chunks(Sections(level=2), THESIS)[-1] == "# Chains\n\n## Links\n\nA link."
     text = "# Ropes\n\n## Knots\n\n### Bends\n\nA bend.\n\n## Ends\n\nAn end.\n"
     assert chunks(Sections(level=3), text) == [
@@ -79,7 +76,6 @@ def test_a_heading_without_text_is_joined_to_its_first_subsection() -> None:
 
 
 def test_long_sections_are_divided_only_with_split_long() -> None:
-    """Then they are divided at paragraphs, sentences and tokens; no chunk contains two headings."""
     text = "Ropes\n===\n\nOne two. Six ten.\n\nOdd few all six\n\nChains\n===\n\nEnd\n"
     sections = ["Ropes\n===\n\nOne two. Six ten.\n\nOdd few all six", "Chains\n===\n\nEnd"]
     assert chunks(Sections(4), text) == sections
@@ -95,7 +91,6 @@ def test_long_sections_are_divided_only_with_split_long() -> None:
 
 @pytest.mark.parametrize("split_long", [False, True])
 def test_a_document_without_headings_is_divided_at_paragraphs(split_long: bool) -> None:
-    """Paragraphs are joined up to the size; a note reports it."""
     document = Document("d", "One two. Three.\n\nfour five\n\nsix seven eight nine\n")
     with collect_notes() as notes:
         spans = list(Sections(4, split_long=split_long).chunk(document))

@@ -95,14 +95,12 @@ def test_authors_are_assigned_by_the_rule_of_the_paper() -> None:
 
 
 def test_only_paragraphs_after_a_change_are_compared_with_compare_changed() -> None:
-    """Others have the author of the previous paragraph."""
     similarity = table([[0.8], [0.9, 0.2], [0.9, 0.1, 0.6], [0.2, 0.1, 0.1, 0.4]])
     combiner = AssignAuthors(threshold=0.7, compare="changed")
     assert authors_of(combiner.decide(similarity)) == [1, 1, 1, 1, 2]
 
 
 def test_smoothing_corrects_a_single_wrong_pair() -> None:
-    """The neighbours of the most similar paragraph must be similar too."""
     authors = [1, 1, 1, 2, 2, 2, 1, 1, 1]
     similarity = np.array([[0.8 if a == b else 0.2 for b in authors] for a in authors])
     similarity[6, 4] = similarity[4, 6] = 0.9  # a wrong pair
@@ -124,7 +122,6 @@ def test_there_are_at_most_max_authors() -> None:
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_authors_are_numbered_by_first_appearance(kind: Any) -> None:
-    """Their numbers in the reference do not matter; an author keeps the number."""
     four = example([7] * 6 + [2] * 6 + [7] * 6 + [5] * 6)
     expected = [1] * 6 + [2] * 6 + [1] * 6 + [3] * 6
     combiner = kind(compare="changed") if kind is AssignAuthors else kind(smoothing=0)
@@ -161,7 +158,6 @@ def test_a_change_of_author_must_outweigh_its_penalty() -> None:
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_the_texts_of_a_pair_do_not_overlap(kind: Any) -> None:
-    """The earlier paragraph is read with those before it, the later one with those after it."""
     single = example([1] * 7)
     _, reads = drive(kind(context=3), single, oracle(single))
     assert len(reads) == 21
@@ -178,7 +174,6 @@ def test_the_texts_of_a_pair_do_not_overlap(kind: Any) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("kind", BOTH)
 def test_hundreds_of_paragraphs_are_compared_with_neighbours_and_samples(kind: Any) -> None:
-    """The samples depend only on the seed."""
     halves = example([1] * 150 + [2] * 150)
     combiner = kind(neighbours=10, samples=5, context=1)
     answer, reads = drive(combiner, halves, oracle(halves))
@@ -193,14 +188,12 @@ def test_hundreds_of_paragraphs_are_compared_with_neighbours_and_samples(kind: A
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("score", [None, -0.7, 1.5, float("nan")])
 def test_a_reader_without_probabilities_is_refused(kind: Any, score: float | None) -> None:
-    """The error names a reader to use instead."""
     with pytest.raises(ValueError, match="use the reader PairClassifier"):
         drive(kind(), example([1, 2]), lambda _: score)
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_training_pairs_are_balanced_between_the_labels(kind: Any) -> None:
-    """The sample depends only on the seed; other pairs have no target."""
     unbalanced = example([1] * 10 + [2] * 3)
     combiner = kind(training_pairs=12, context=2)
     _, reads = drive(combiner, unbalanced, oracle(unbalanced))
@@ -215,7 +208,6 @@ def test_training_pairs_are_balanced_between_the_labels(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_invalid_training_examples_are_skipped_or_reported(kind: Any) -> None:
-    """Examples: a single author, an invalid reference, chunks that are not paragraphs."""
     single = example([1, 1, 1])
     _, reads = drive(kind(), single, oracle(single))
     assert kind().supervise(single, reads) == [None] * 3
@@ -233,7 +225,6 @@ def test_invalid_training_examples_are_skipped_or_reported(kind: Any) -> None:
 
 
 def test_the_chunker_parts_returns_the_parts_of_a_document() -> None:
-    """They are in document order; a document without parts is an error."""
     parts = (Span(4, 7), Span(0, 3))
     chunks = divide(Parts(), Document("d", "one two three", parts=parts))
     assert [chunk.text for chunk in chunks] == ["one", "two"]

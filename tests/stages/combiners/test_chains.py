@@ -19,14 +19,7 @@ from leporello.combiners import (
 )
 from leporello.combiners.chains.plan_then_read import plan_by_rule
 from leporello.combiners.chains.structured_map_reduce import finding
-from leporello.core.records import (
-    Document,
-    Example,
-    Hit,
-    Output,
-    Read,
-    Span,
-)
+from leporello.core.records import Document, Example, Hit, Output, Read, Span
 
 DOCUMENT = Document("d", "Anna is red. Bert is blue. Carl is red.", title="Colours")
 HITS = [
@@ -53,7 +46,6 @@ def _join(read: Read) -> Output:
 
 
 def test_agents_of_a_chain_read_the_summary_of_the_agent_before() -> None:
-    """They read in document order; the manager reads only the last summary."""
     value, rounds = _drive(ChainOfAgents(hits=1, worker="W"), _join)
     first, second, third = (hit.chunk.text for hit in (HITS[2], HITS[0], HITS[1]))
     assert [texts_of(read) for [read] in rounds] == [
@@ -67,7 +59,6 @@ def test_agents_of_a_chain_read_the_summary_of_the_agent_before() -> None:
 
 
 def test_workers_read_as_many_hits_as_fit_beside_the_summary() -> None:
-    """Two fit for the first worker, one beside a summary; a worker reads at least one."""
     _, rounds = _drive(ChainOfAgents(), _join, fits=2)
     assert [len(read.passages) for [read] in rounds] == [2, 2, 1]
     _, rounds = _drive(ChainOfAgents(), _join, fits=0)
@@ -75,7 +66,6 @@ def test_workers_read_as_many_hits_as_fit_beside_the_summary() -> None:
 
 
 def test_an_empty_output_of_a_worker_leaves_the_summary_unchanged() -> None:
-    """If all outputs are empty, the manager reads only the question."""
     texts = iter(["red", " ", "none", "done"])
     value, rounds = _drive(ChainOfAgents(hits=1), lambda _: Output(next(texts)))
     assert (value, texts_of(rounds[-1][0])) == ("done", ["red"])
@@ -97,7 +87,6 @@ def test_workers_that_copy_pass_on_complete_sentences() -> None:
 
 
 def test_each_note_precedes_its_passage() -> None:
-    """Passages with empty or irrelevant notes are not read again."""
     texts = {"Bert": "Irrelevant.", "Carl": "Carl is.", "Anna": "Anna is."}
     note: Callable[[Read], Output] = lambda read: Output(texts[texts_of(read)[-1].split()[0]])  # noqa: E731 -- typed
     _, [notes, [read]] = _drive(ChainOfNotes(note="N", order="document"), note)
@@ -108,7 +97,6 @@ def test_each_note_precedes_its_passage() -> None:
 
 
 def test_self_consistency_returns_the_most_frequent_answer() -> None:
-    """Case, articles and full stops are ignored; of equally frequent answers the first wins."""
     texts = iter(["red", "The blue.", "Blue", "red", "blue"])
     assert _drive(SelfConsistency(Stuff()), lambda _: Output(next(texts)))[0] == "The blue."
     texts = iter(["A", "B"])
@@ -116,7 +104,6 @@ def test_self_consistency_returns_the_most_frequent_answer() -> None:
 
 
 def test_votes_are_weighted_by_scores() -> None:
-    """An answer with a high score outweighs two with low scores."""
     outputs = iter([("red", -9.0), ("red", -9.0), ("blue", 3.0)])
     value, _ = _drive(SelfConsistency(Stuff(), runs=3), lambda _: Output(*next(outputs)))
     assert value == "blue"
@@ -135,7 +122,6 @@ Confidence: {}"""
     [("4", 0.8), ("4/5", 0.8), ("80 %", 0.8), ("High.", 0.75), ("99", 1.0), ("?", 0.5), ("", 0.5)],
 )
 def test_fields_are_parsed_in_several_formats(number: str, confidence: float) -> None:
-    """Fields have marks, numbers and line breaks; confidences have several forms or are missing."""
     parsed = finding(Output(WRITTEN.format(number)), DOCUMENT)
     assert (parsed.information, parsed.rationale) == ("Bert is blue.", "it\n says so")
     assert parsed.answer == "blue"
@@ -143,8 +129,6 @@ def test_fields_are_parsed_in_several_formats(number: str, confidence: float) ->
 
 
 def test_a_structured_reduction_reads_all_fields() -> None:
-    """Empty findings and missing fields are left out; the answer is that of the last read."""
-
     def write(read: Read) -> Output:
         if read.instruction.startswith("R"):
             return Output("Answer: red\nConfidence: 5")
@@ -161,7 +145,6 @@ def test_a_structured_reduction_reads_all_fields() -> None:
 
 
 def test_findings_are_collapsed_in_groups_that_fit() -> None:
-    """Two of three fit: one round for the hits, one to collapse, one to reduce."""
     _, rounds = _drive(StructuredMapReduce(), lambda _: Output("Answer: x"), fits=2)
     assert [len(reads) for reads in rounds] == [3, 2, 1]
     _, rounds = _drive(StructuredMapReduce(), lambda _: Output("Answer: x"), fits=0)
@@ -169,7 +152,6 @@ def test_findings_are_collapsed_in_groups_that_fit() -> None:
 
 
 def test_without_fields_confidences_of_equal_answers_are_added() -> None:
-    """There is no second round; an answer without content is used only if all are such."""
     outputs = {"Bert": ("blue", 0.5), "Carl": ("Red.", 0.0), "Anna": ("red", 0.0)}
     reader: Callable[[Read], Output] = lambda read: Output(*outputs[texts_of(read)[0].split()[0]])  # noqa: E731 -- typed
     value, rounds = _drive(StructuredMapReduce(), reader)
@@ -204,14 +186,12 @@ def test_without_fields_confidences_of_equal_answers_are_added() -> None:
     ],
 )
 def test_a_plan_by_rule_asks_for_the_innermost_clause_first(question: str, plan: list[str]) -> None:
-    """A question of one clause needs no plan."""
     assert plan_by_rule(question, 4) == plan
     assert len(plan_by_rule(question, 1)) <= 1
 
 
 @pytest.mark.parametrize("writes", [True, False])
 def test_a_rule_makes_the_plan_if_the_reader_writes_none(writes: bool) -> None:
-    """A reader that does not generate text is not asked for a plan."""
     example = dataclasses.replace(EXAMPLE, question="Who is beside the one that is blue?")
     _, rounds = _drive(PlanThenRead(), lambda _: Output("Bert"), example=example, writes=writes)
     questions = ["What is the one that is blue?", "Who is beside Bert?", example.question]
@@ -219,7 +199,6 @@ def test_a_rule_makes_the_plan_if_the_reader_writes_none(writes: bool) -> None:
 
 
 def test_steps_of_a_plan_contain_earlier_results() -> None:
-    """Searches use them too; the last read leaves out steps without a result."""
     plan = "1. Who is red?\n2. Who is beside #1?\n3. Who is green?"
     texts = iter([plan, "Anna", "Bert", "none", "done"])
     value, rounds = _drive(PlanThenRead(answer="A"), lambda _: Output(next(texts)))

@@ -36,27 +36,23 @@ def _echo(read: Read) -> Output:
 
 
 def test_stuff_reads_all_hits_together_best_first() -> None:
-    """The read contains the question, the instruction and the title."""
     value, [[read]] = _drive(Stuff(), _echo)
     assert value == "bb+dd+aa"
     assert (read.question, read.instruction, read.title) == ("which?", "Answer.", "Letters")
 
 
 def test_stuff_with_fit_drops_the_worst_hits() -> None:
-    """This does not depend on the order of reading; the best hit is always read."""
     assert _drive(Stuff(order="document", fit=True), _echo)[0] == "bb+dd"
     assert _drive(Stuff(fit=True), _echo, fits=0)[0] == "bb"
 
 
 def test_read_each_joins_the_answers_in_document_order() -> None:
-    """There is one read per hit, in one round."""
     value, rounds = _drive(ReadEach(separator=" / "), _echo)
     assert value == "aa / bb / dd"
     assert [len(reads) for reads in rounds] == [3]
 
 
 def test_the_votes_of_read_each_ignore_case_and_punctuation() -> None:
-    """The most frequent answer wins; of equally frequent ones, that of the better hit."""
     texts = {"bb": "No.", "dd": "Yes", "aa": "yes!"}
     value, _ = _drive(ReadEach(keep="vote"), lambda read: Output(texts[texts_of(read)[0]]))
     assert value == "Yes"
@@ -65,7 +61,6 @@ def test_the_votes_of_read_each_ignore_case_and_punctuation() -> None:
 
 
 def test_read_each_ignores_answers_to_skip() -> None:
-    """They are used only if all answers are such."""
     texts = {"bb": "Unanswerable", "dd": "unanswerable.", "aa": "red"}
     reader: Callable[[Read], Output] = lambda read: Output(texts[texts_of(read)[0]])  # noqa: E731 -- typed
     skip = ("unanswerable",)
@@ -74,7 +69,6 @@ def test_read_each_ignores_answers_to_skip() -> None:
 
 
 def test_read_each_keeps_the_answer_with_the_best_score() -> None:
-    """The error for a reader without scores contains the fix."""
     scores = {"bb": -2.0, "dd": -0.5, "aa": -1.0}
     value, _ = _drive(
         ReadEach(keep="best"),
@@ -86,21 +80,18 @@ def test_read_each_keeps_the_answer_with_the_best_score() -> None:
 
 
 def test_map_reduce_reads_answers_in_groups_that_fit_until_one_remains() -> None:
-    """Two of three answers fit: one round for the hits, and two to join the answers."""
     value, rounds = _drive(MapReduce(), lambda read: Output("".join(texts_of(read))))
     assert [len(reads) for reads in rounds] == [3, 2, 1]
     assert value == "aabbdd"
 
 
 def test_map_reduce_scores_choices_only_in_the_last_round() -> None:
-    """Hits are read without choices."""
     example = Example("e", DOCUMENT, question="which?", choices=("x", "y"))
     _, rounds = _drive(MapReduce(), _echo, example=example, fits=9)
     assert [[read.choices for read in reads] for reads in rounds] == [[()] * 3, [("x", "y")]]
 
 
 def test_map_reduce_uses_different_instructions_for_hits_and_answers() -> None:
-    """With `ask=False`, hits are read without the question."""
     combiner = MapReduce(map_instruction="M", reduce_instruction="R", ask=False)
     _, rounds = _drive(combiner, _echo, fits=9)
     assert {(r.instruction, r.question) for r in rounds[0]} == {("M", "")}
@@ -119,8 +110,6 @@ def test_map_reduce_uses_different_instructions_for_hits_and_answers() -> None:
     ],
 )
 def test_map_reduce_ends_at_a_target_length(target: int, value: str, rounds: list[int]) -> None:
-    """It ends when the joined answers have no more words than that."""
-
     def answer(read: Read) -> Output:
         texts = texts_of(read)
         is_again = len(texts) == 1 and texts[0].endswith(" x")
@@ -133,7 +122,6 @@ def test_map_reduce_ends_at_a_target_length(target: int, value: str, rounds: lis
 
 
 def test_refine_reads_each_hit_with_the_answer_so_far() -> None:
-    """There is one round per hit; an empty output keeps the answer before."""
     texts = iter(["first", " ", "last"])
     value, rounds = _drive(Refine(label="So far: "), lambda _: Output(next(texts)))
     assert [texts_of(reads[0]) for reads in rounds] == [
@@ -161,7 +149,6 @@ def test_refine_reads_each_hit_with_the_answer_so_far() -> None:
 def test_without_hits_every_combiner_reads_only_the_question(
     combiner: Any, choices: tuple[str, ...], fit: bool
 ) -> None:
-    """The reader answers once, without passages."""
     example = Example("e", DOCUMENT, "which?", "Answer.", choices=choices)
     answer = Output("from memory", score=-1.0)
     value, [[read]] = _drive(combiner, lambda _: answer, hits=[], example=example, fits=int(fit))

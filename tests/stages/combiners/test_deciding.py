@@ -65,7 +65,6 @@ def value_of(combiner: Any, answer: Constant, /, **roles: Constant) -> Any:
 
 
 def test_by_role_sets_the_role_and_the_number_of_hits() -> None:
-    """Reads of the inner combiner with an explicit role keep it."""
     cheap = Constant("red")
     assert value_of(ByRole(Stuff(), "cheap", hits=1), SURE, cheap=cheap) == "red"
     assert [len(read.passages) for read in cheap.reads] == [1]
@@ -82,7 +81,6 @@ def _reads(active: ActiveExample) -> list[Read]:
     [(SURE, 1), (UNSURE, 2), (Constant("unanswerable", 0.9), 2), (Constant("", 0.9), 2)],
 )
 def test_a_cascade_continues_after_improbable_or_empty_answers(cheap: Constant, step: int) -> None:
-    """The more expensive reader reads only then."""
     active = finished(Cascade(TWO), Constant("green", 0.7), cheap=cheap)
     value: Any = active.value
     assert (value["step"], len(active.calls)) == (step, step)
@@ -95,7 +93,6 @@ def test_a_cascade_continues_after_improbable_or_empty_answers(cheap: Constant, 
 
 
 def test_a_cascade_continues_after_an_answer_without_probability_with_a_note() -> None:
-    """If the last answer has no probability either, the value has no confidence."""
     active = finished(Cascade(TWO), Constant("green"), cheap=Constant("red", score=5.0))
     assert active.value == {
         "answer": "green", "confidence": None, "step": 2, "way": ["step 2 of 2"],
@@ -104,7 +101,6 @@ def test_a_cascade_continues_after_an_answer_without_probability_with_a_note() -
 
 
 def test_a_cascade_with_agree_continues_after_different_answers() -> None:
-    """The answer of each step is compared with the one before."""
     three = (ByRole(Stuff(), "cheap"), ByRole(Stuff(), "middle"), Stuff())
     cascade = Cascade(three, each=(1.0, 0.0), agree=True)
     same = value_of(cascade, SURE, cheap=Constant("the red", 0.3), middle=Constant("Red.", 0.3))
@@ -116,7 +112,6 @@ def test_a_cascade_with_agree_continues_after_different_answers() -> None:
 
 
 def test_best_of_chooses_by_probability_by_score_or_by_a_judge() -> None:
-    """An answer without content is not chosen, whatever its probability."""
     probable = value_of(BestOf(TWO), UNSURE, cheap=SURE)
     assert (probable["answer"], probable["confidence"]) == ("red", 0.9)
     assert [candidate["answer"] for candidate in probable["candidates"]] == ["red", "blue"]
@@ -146,7 +141,6 @@ def test_best_of_chooses_by_probability_by_score_or_by_a_judge() -> None:
     ],
 )
 def test_the_words_of_a_question_determine_its_kind(question: str, kind: str) -> None:
-    """Only English is supported."""
     assert kind_of(question) == kind
 
 
@@ -156,7 +150,6 @@ def _route(example: Example, *routes: When) -> str:
 
 
 def test_the_first_matching_route_is_used() -> None:
-    """A route matches if all its conditions do: on question, group, choices and length."""
     by_kind = When(Stuff(), kind=("who", "when"))
     by_words = When(Stuff(), question=r"\bcat\b", longest=50)
     by_group = When(Stuff(), group=("dev",), choices=False)
@@ -171,7 +164,6 @@ def test_the_first_matching_route_is_used() -> None:
 
 
 def test_verify_drops_or_marks_claims_that_the_passages_do_not_support() -> None:
-    """A short answer becomes a statement with the question; a summary is checked by sentences."""
     question = Example("e", TALE, question="Who painted the boots?")
     checks = Verify(Stuff(), "check", "drop", nothing="?")
     good: Any = _verified(checks, question, "Anna")
@@ -225,7 +217,6 @@ MISTAKES: Mapping[str, str] = {
 
 @pytest.mark.parametrize("combiner", MISTAKES)
 def test_faults_in_a_config_are_reported_with_their_line(tmp_path: Path, combiner: str) -> None:
-    """Loading the config finds them."""
     file = tmp_path / "mine.yaml"
     readers = "{answer: Lead, cheap: BestSentence}"
     file.write_text(f"pipelines:\n  mine:\n    readers: {readers}\n    combiner: {combiner}\n")
@@ -235,7 +226,6 @@ def test_faults_in_a_config_are_reported_with_their_line(tmp_path: Path, combine
 
 
 def test_a_run_reports_how_often_each_step_answered_and_the_savings(tmp_path: Path) -> None:
-    """The summary and the report have the counts of the predictions."""
     file = tmp_path / "mine.yaml"
     file.write_text(
         "pipelines:\n  mine:\n    extends: default\n    combiner:\n      class: Cascade\n"

@@ -66,8 +66,6 @@ def translated(
 @pytest.mark.parametrize("unit", ["chunk", "line"])
 @pytest.mark.parametrize("chunker", [Lines(), Lines(2), Lines(1), FixedTokens(4, 2)])
 def test_every_line_stays_in_its_place(chunker: Any, unit: Any, answer: Answer) -> None:
-    """If the reader capitalises texts, the value is the capitalised document."""
-
     @given(text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
     def holds(text: str) -> None:
         value = translated(text, answer, LineByLine(unit), chunker)
@@ -90,7 +88,6 @@ def test_the_lines_of_a_chunk_are_read_together_first() -> None:
 
 
 def test_chunks_with_another_number_of_lines_are_read_line_by_line() -> None:
-    """This happens in a second round; a chunk of one line is not read twice."""
     document = Document("d", "a\nb\nc d\ne\nf f f f\n")
     hits = [Hit(chunk, 0.0) for chunk in divide(Lines(3), document)]
     wrong = {"a\nb": "A B", "c d\ne": "C D\nE"}
@@ -101,13 +98,11 @@ def test_chunks_with_another_number_of_lines_are_read_line_by_line() -> None:
 
 
 def test_the_parts_of_a_divided_line_are_joined() -> None:
-    """They are joined by a blank if the document has one there."""
     assert translated("a b c d e\nf\n", chunker=Lines(2)) == "A B C D E\nF\n"
     assert translated("你好世界\n", lambda text: f"<{text}>", chunker=Lines(2)) == "<你好><世界>\n"
 
 
 def test_dashes_and_indentation_are_restored_and_not_read() -> None:
-    """They occur once in the value, whether the output contains them or not."""
     text = "- Who?\n  – Me.\n-- No\n- 5\n-\n---\n"
     document = Document("d", text)
     hits = [Hit(chunk, 0.0) for chunk in divide(Lines(), document)]
@@ -131,7 +126,6 @@ def test_lines_that_were_not_selected_are_empty_with_a_note() -> None:
 
 
 def test_joined_answers_may_have_any_number_of_lines() -> None:
-    """Chunks are read as they are, with dashes, and their answers are lines of the value."""
     document = Document("d", "- a b\n- c\n\nd\n")
     hits = [Hit(chunk, 0.0) for chunk in divide(Lines(5), document)]
     value, rounds, notes = drive(LineByLine("joined"), document, hits, flat)
@@ -140,7 +134,6 @@ def test_joined_answers_may_have_any_number_of_lines() -> None:
 
 
 def test_cues_require_a_subtitle_file() -> None:
-    """The error names the parameter and the document."""
     with pytest.raises(ValueError, match="which unit: joined loses"):
         LineByLine("joined", cues=True)
     with pytest.raises(ValueError, match="cues: true makes subtitle files, but document 'd'"):
@@ -190,14 +183,12 @@ def subtitled(folder: Path, name: str, data: bytes, answer: Answer, unit: Any = 
 def test_a_subrip_file_keeps_all_but_its_texts(
     tmp_path: Path, newline: str, mark: str, unit: Any, answer: Answer
 ) -> None:
-    """It keeps numbers, positions, unordered times and empty cues; missing numbers stay missing."""
     data = (mark + SRT.replace("\n", newline)).encode()
     assert subtitled(tmp_path, "a.srt", data, answer, unit) == SHOUTED.replace("\n", newline)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_a_webvtt_file_keeps_all_but_its_texts(tmp_path: Path, newline: str) -> None:
-    """It keeps the header, styles, comments, names, settings and entities."""
     data = VTT.replace("\n", newline).encode()
     value = subtitled(tmp_path, "a.vtt", data, lambda text: text.replace("hi", "HI"))
     assert value == VTT.replace("hi &amp;", "HI &amp;").replace("\n", newline)
@@ -226,7 +217,6 @@ def test_subtitles_in_a_row_keep_all_but_their_texts(
 
 
 def test_the_targets_of_a_read_are_the_lines_of_the_reference_in_the_same_places() -> None:
-    """They have no dashes or indentation."""
     document = Document("d", "Hello.\n- Who is it?\n\nIt is me.")
     reference = "Hallo.\n- Wer da?\n\nIch."
     reads = [Read((document.chunk(0, 19),)), Read((document.chunk(21, 30),))]
@@ -238,6 +228,5 @@ def test_the_targets_of_a_read_are_the_lines_of_the_reference_in_the_same_places
 
 
 def test_an_output_of_several_lines_for_one_line_is_joined() -> None:
-    """Line breaks become blanks."""
     value = translated("a\nb\n", lambda text: f"{text}\n\n {text}!", LineByLine("line"))
     assert value == "a a!\nb b!\n"

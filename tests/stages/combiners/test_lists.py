@@ -45,7 +45,6 @@ def _run(
     ],
 )  # fmt: skip
 def test_a_list_is_parsed_in_the_formats_that_models_write(text: str) -> None:
-    """Formats are bullets, numbers, commas, semicolons and JSON, also after an introduction."""
     assert items(text) == ["Ada", "Bo", "Cy"]
 
 
@@ -72,7 +71,6 @@ def test_items_are_compared_without_case_punctuation_and_articles() -> None:
 
 
 def test_a_union_contains_each_item_once_with_its_passages() -> None:
-    """Items are in document order; the reads have the instruction of the combiner."""
     value, reads = _run(Union(), ["- the Marigold", "none", "Persephone, Marigold"])
     assert value["answer"] == "the Marigold, Persephone"
     assert items_of(value) == (
@@ -84,7 +82,6 @@ def test_a_union_contains_each_item_once_with_its_passages() -> None:
 
 
 def test_a_union_can_be_limited_to_some_items() -> None:
-    """Parameters require support or occurrence in the text, or list items to skip."""
     outputs = ["Marigold, Argo", "rain", "Persephone, Marigold, pumps"]
 
     def answer(**parameters: Any) -> str:
@@ -97,14 +94,12 @@ def test_a_union_can_be_limited_to_some_items() -> None:
 
 
 def test_items_with_similar_spelling_are_joined_with_similar() -> None:
-    """The first spelling is kept."""
     outputs = ["Persephony", "", "Persephone"]
     assert _run(Union(), outputs)[0]["answer"] == "Persephony, Persephone"
     assert _run(Union(similar=0.85), outputs)[0]["answer"] == "Persephony"
 
 
 def test_an_item_in_overlapping_passages_has_one_of_them() -> None:
-    """Only other places are further support."""
     where = ((0, 36), (0, 30), (26, len(TEXT)))
     value, _ = _run(Union(), ["Marigold"] * 3, where)
     [item] = items_of(value) or ()
@@ -112,14 +107,12 @@ def test_an_item_in_overlapping_passages_has_one_of_them() -> None:
 
 
 def test_a_count_is_the_number_of_different_items() -> None:
-    """The items are those of the union."""
     value, _ = _run(Count(), ["- the Marigold", "none", "Persephone, Marigold"])
     assert value["answer"] == "2"
     assert [item.text for item in items_of(value) or ()] == ["the Marigold", "Persephone"]
 
 
 def test_a_count_of_passages_counts_outputs_of_the_first_choice() -> None:
-    """An output may have more words after the choice."""
     value, reads = _run(Count(unit="passages"), ["yes", "no", "Yes, one does."])
     assert value["answer"] == "2"
     assert {read.choices for read in reads} == {("yes", "no")}
@@ -128,7 +121,6 @@ def test_a_count_of_passages_counts_outputs_of_the_first_choice() -> None:
 
 @pytest.mark.parametrize("combiner", [Union(), Count(), Count(unit="passages")])
 def test_without_passages_the_answer_is_empty_without_a_read(combiner: Any) -> None:
-    """The answer is an empty list, or 0."""
     value, reads = _run(combiner, [], [])
     assert (value["answer"] in ("", "0"), value["items"], reads) == (True, [], [])
 
@@ -167,7 +159,6 @@ class Capitals:
 
 
 def test_ask_shows_each_item_with_its_passages(tmp_path: Path) -> None:
-    """The prediction is the list; passages are shown by item."""
     (tmp_path / "capitals.py").write_text(READER, encoding="utf-8")
     pipeline: Mapping[str, Any] = {
         "chunker": {"class": "Sentences", "size": 12},

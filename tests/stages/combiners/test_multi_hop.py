@@ -98,7 +98,6 @@ def _starts(active: ActiveExample) -> list[str]:
 
 
 def test_the_next_query_contains_missing_words_and_new_names() -> None:
-    """It contains neither words of the passage, nor the first words of sentences as names."""
     passage = "Scarlett was played by Vivien Leigh in 1939. She won; then she left. Then all left."
     assert missing_terms("the spouse of the one that played Scarlett", passage) == (
         "the spouse of the one that"
@@ -108,7 +107,6 @@ def test_the_next_query_contains_missing_words_and_new_names() -> None:
 
 
 def test_a_second_hop_finds_a_passage_about_a_name_in_the_first() -> None:
-    """One hop finds the film, two find the spouse; the passages are read in that order."""
     single, _ = _finished(MultiHop(Stuff(), hops=1))
     double, [[read]] = _finished(MultiHop(Stuff(), hops=2, beam=1, new=1))
     assert _starts(single) == ["Scarlett was", "An actress"]
@@ -128,7 +126,6 @@ def test_the_first_hits_of_all_hops_are_read_before_the_second_ones() -> None:
 
 
 def test_a_reader_can_write_the_next_query() -> None:
-    """It reads each passage with those that led to it, last first, in one round per hop."""
     combiner = MultiHop(Stuff(), hops=3, beam=1, new=1, query="reader", ask="Go on.")
     active, rounds = _finished(combiner, output="Laurence Olivier, Dorking, Surrey")
     assert [[read.instruction for read in reads] for reads in rounds] == [
@@ -142,7 +139,6 @@ def test_a_reader_can_write_the_next_query() -> None:
 
 
 def test_hits_of_later_hops_are_in_the_prediction_and_the_coverage() -> None:
-    """All hits count as selected; only hits are read."""
     stages = Pipeline(Blocks(), BM25(k=2), Copy(), MultiHop(Stuff(), beam=1, new=1))
     [row] = rows_of(None, [EXAMPLE], stages)
     prediction = row["prediction"]
@@ -168,7 +164,6 @@ class TwoSearches:
 
 
 def test_a_search_for_new_hits_returns_no_hit_twice() -> None:
-    """Without `new` it returns the same hits again; with `new`, at most that many other hits."""
     repeated, _ = _finished(TwoSearches("market", None), k=3)
     fresh, _ = _finished(TwoSearches("market", 1), k=3)
     once, again = json.loads(str(repeated.value))
@@ -180,7 +175,6 @@ def test_a_search_for_new_hits_returns_no_hit_twice() -> None:
 
 
 def test_the_sentences_nearest_to_the_question_are_returned() -> None:
-    """They are in document order; the number 0 returns all sentences."""
     text = "Rome is old. Oslo is cold in winter. Nobody counts. Oslo has a harbour."
     assert (
         nearest_sentences(text, "Oslo harbour", 2) == "Oslo is cold in winter. Oslo has a harbour."

@@ -78,7 +78,6 @@ def ids(answer: str) -> list[int]:
 
 @pytest.mark.parametrize("pairs", ["all", "sort"])
 def test_asking_both_ways_cancels_a_bias_towards_the_first_text(pairs: Any) -> None:
-    """The order is correct although the reader always prefers the first text."""
     shuffled = example(list("dbeac"))
 
     def biased(read: Read) -> Output:
@@ -113,8 +112,6 @@ def test_sorting_reads_n_log_n_pairs_with_the_merges_of_a_level_together() -> No
 
 
 def test_a_pair_classifier_reads_pairs_and_their_chunks() -> None:
-    """With `ask: pair` a read has both texts, and the score is a probability."""
-
     def probability(read: Read) -> Output:
         first, second = texts_of(read)
         return Output("", score=1.0 if first < second else 0.0)
@@ -142,7 +139,6 @@ def test_labels_that_reveal_the_given_order_are_not_read() -> None:
 
 @pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByCoherence()])
 def test_hits_that_are_not_all_parts_are_refused(combiner: Any) -> None:
-    """The order must include all texts."""
     three = example(list("abc"))
     with pytest.raises(ValueError, match="use the chunker Parts and the retriever All"):
         next(combiner.combine(three, hits(three)[:2]))
@@ -150,7 +146,6 @@ def test_hits_that_are_not_all_parts_are_refused(combiner: Any) -> None:
 
 @pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByCoherence()])
 def test_too_many_texts_for_all_pairs_are_refused(combiner: Any) -> None:
-    """The error contains the fix; sorting has no such limit."""
     many = example([f"text {n}" for n in range(301)])
     with pytest.raises(ValueError, match="301 passages are 90,300 pairs to read"):
         next(combiner.combine(many, hits(many)))
@@ -168,7 +163,6 @@ def chain(read: Read) -> Output:
 
 @pytest.mark.parametrize("count", [2, 5, 14])
 def test_coherence_finds_the_order_with_the_largest_gain(count: int) -> None:
-    """The score of a single text does not matter; more than 12 texts are ordered with a beam."""
     letters = [
         chr(ord("a") + n * 3 % count) for n in range(count)
     ]  # a permutation, since 3 and the count are coprime
@@ -179,7 +173,6 @@ def test_coherence_finds_the_order_with_the_largest_gain(count: int) -> None:
 
 
 def test_coherence_requires_scores() -> None:
-    """A reader that only generates text is refused."""
     with pytest.raises(ValueError, match="use the reader LogLikelihood"):
         drive(OrderByCoherence(), example(list("ab")), lambda _: Output("a"))
 
@@ -198,7 +191,6 @@ def test_coherence_requires_scores() -> None:
 def test_the_answer_is_a_permutation_for_any_outputs(
     combiner: Any, texts: list[str], seed: int, failing: int, label: bool
 ) -> None:
-    """Texts may be equal, empty or missing, scores random, and reads may fail."""
     chance = np.random.default_rng(seed)
     failures, outputs = [0], [0]
 
@@ -225,8 +217,6 @@ def test_the_answer_is_a_permutation_for_any_outputs(
 
 @pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByPairs("sort"), OrderByCoherence()])
 def test_failed_reads_are_ignored_with_a_warning(combiner: Any) -> None:
-    """Other comparisons still count; if all reads fail, the example fails."""
-
     def no_b(read: Read) -> Output:
         text = "".join(getattr(passage, "text", str(passage)) for passage in read.passages)
         if "b" in text.removeprefix("Passage"):
@@ -267,7 +257,6 @@ def unread(read: Read) -> Output:
 
 
 def test_matching_orders_choices_by_their_places_in_the_document() -> None:
-    """The text of each choice is the query; nothing is read."""
     report = Example("e", Document("d", REPORT), choices=SUMMARIES)
     queries: list[str] = []
     search_report = search_in(report)
@@ -281,7 +270,6 @@ def test_matching_orders_choices_by_their_places_in_the_document() -> None:
 
 
 def test_a_choice_that_is_not_found_is_ordered_as_if_in_the_middle() -> None:
-    """A warning reports it; if no choice is found, their order does not change."""
     choices = ("xyzzy", *SUMMARIES[:3])
     report = Example("e", Document("d", REPORT), choices=choices)
     with pytest.warns(UserWarning, match="found no place for some of the texts"):
@@ -305,7 +293,6 @@ def test_matching_weighs_other_hits_by_their_scores() -> None:
 
 
 def test_matching_requires_choices() -> None:
-    """Parts of a document are not searched in the same document; the error contains the fix."""
     with pytest.raises(ValueError, match="use OrderByPairs or OrderByCoherence"):
         next(OrderByMatch().combine(example(list("ab")), []))
 
@@ -321,7 +308,6 @@ def written(folder: Path, *rows: Any) -> Path:
 
 
 def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: Path) -> None:
-    """Rows about one report are about one document; the official prompt is complete."""
     from leporello.core.official_prompt import OfficialPrompt
 
     first, second = (
@@ -342,7 +328,6 @@ def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: 
 
 
 def test_without_the_source_the_summaries_are_the_document(tmp_path: Path) -> None:
-    """As in BookSumSort, they are the parts of the document."""
     [summaries] = ReportSumSort(
         written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2")), source=False
     ).examples()
@@ -353,7 +338,6 @@ def test_without_the_source_the_summaries_are_the_document(tmp_path: Path) -> No
 
 
 def test_an_invalid_row_does_not_affect_other_rows(tmp_path: Path) -> None:
-    """Examples: a row without summaries, a reference of another length."""
     bare, short = (
         sorting_row("a", REPORT, SUMMARIES, "1, 2"),
         sorting_row("b", REPORT, SUMMARIES, "1, 2"),

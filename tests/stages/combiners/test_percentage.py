@@ -66,7 +66,6 @@ def _scored(odds: Sequence[float]) -> tuple[list[str], Callable[[Read], Output]]
 
 
 def test_each_hit_is_read_separately_with_the_same_question() -> None:
-    """The instruction of the task, which is about all hits, is left out; no hits mean no reads."""
     value, reads = _drive(Percentage(), _judge)
     assert value == "67%"
     assert [_text(read) for read in reads] == [*PARTS]
@@ -89,7 +88,6 @@ def test_each_hit_is_read_separately_with_the_same_question() -> None:
     ],
 )
 def test_the_metric_can_parse_the_percentage(combiner: Percentage, expected: str) -> None:
-    """The percentage is one of decisions, of probabilities or of log odds."""
     value, _ = _drive(combiner, _judge)
     metric: Any = metrics_of(["exponential_similarity"])["exponential_similarity"]
     assert value == expected
@@ -97,7 +95,6 @@ def test_the_metric_can_parse_the_percentage(combiner: Percentage, expected: str
 
 
 def test_texts_without_scores_count_as_decisions() -> None:
-    """Case and full stops are ignored; an output that names no choice or both abstains."""
     outputs = {PARTS[0]: "Yes.", PARTS[1]: "no", PARTS[2]: "I cannot tell"}
     with collect_notes() as notes:
         value, _ = _drive(Percentage(), lambda read: Output(outputs[_text(read)]))
@@ -108,7 +105,6 @@ def test_texts_without_scores_count_as_decisions() -> None:
 
 
 def test_hits_that_abstain_are_left_out_with_a_note() -> None:
-    """Hits abstain with `neither` or equal scores; if all abstain, the answer is missing."""
     scores = {PARTS[0]: (-1.0, -3.0, -2.0), PARTS[1]: (-2.0, -3.0, -1.0)}
     with collect_notes() as notes:
         value, reads = _drive(
@@ -128,8 +124,6 @@ def test_hits_that_abstain_are_left_out_with_a_note() -> None:
 
 
 def test_a_failed_read_abstains() -> None:
-    """The other hits count; if all reads fail, the example fails."""
-
     def failing(read: Read) -> Output:
         if "dull" in _text(read):
             raise ReadError("too dull")
@@ -148,7 +142,6 @@ def test_a_failed_read_abstains() -> None:
 def test_the_percentage_rises_with_the_odds_of_a_hit(
     odds: list[float], chance: Any, data: st.DataObject
 ) -> None:
-    """It is between 0 and 100, and does not depend on the order of hits."""
     place = data.draw(st.integers(0, len(odds) - 1))
     raised = [*odds]
     raised[place] += data.draw(st.floats(0, 20))
@@ -167,7 +160,6 @@ def test_the_percentage_rises_with_the_odds_of_a_hit(
 
 
 def test_the_target_of_each_read_is_the_percentage_of_the_example() -> None:
-    """Examples without references have no targets."""
     example, hits = _example()
     combination: Any = Percentage().combine(example, hits)
     reads = next(combination)
@@ -186,6 +178,5 @@ def test_the_target_of_each_read_is_the_percentage_of_the_example() -> None:
     ],
 )
 def test_faulty_parameters_are_refused(parameters: dict[str, str], message: str) -> None:
-    """The constructor raises the error."""
     with pytest.raises(ValueError, match=message):
         Percentage(**parameters)  # type: ignore[arg-type]  # texts

@@ -66,7 +66,6 @@ OGRE = "Bruges has a castle of an ogre"
 
 
 def test_hyde_finds_passages_that_share_no_word_with_the_question() -> None:
-    """The reader writes a query before it reads hits; their number does not change."""
     active, [request, read] = _run(HyDE(Stuff()), ["Rare footwear of such hue was", "red"], k=2)
     assert (request.passages, request.question) == ((), QUESTION)
     assert FOOTWEAR in _texts(read)
@@ -74,7 +73,6 @@ def test_hyde_finds_passages_that_share_no_word_with_the_question() -> None:
 
 
 def test_hyde_searches_with_a_first_answer_if_the_reader_does_not_generate() -> None:
-    """A note reports it; without an answer, the hits of the question are read."""
     active, [first, read] = _run(HyDE(Stuff(), hits=1), ["The cat ate an ogre."], k=2, writes=False)
     assert (_texts(first), first.instruction) == ([BOOTS], "")
     assert _texts(read) == [BOOTS, OGRE]
@@ -84,7 +82,6 @@ def test_hyde_searches_with_a_first_answer_if_the_reader_does_not_generate() -> 
 
 
 def test_hits_of_several_queries_are_fused_by_rank() -> None:
-    """Two equal rankings outweigh the question; numbers and bullets of the list are removed."""
     outputs = ["Here are two:\n1. Which ogre?\n- ogre of Bruges\n3. The miller?", "x"]
     active, [request, read] = _run(MultiQuery(Stuff(), queries=2), outputs)
     assert "2 other ways" in request.instruction
@@ -93,7 +90,6 @@ def test_hits_of_several_queries_are_fused_by_rank() -> None:
 
 
 def test_hits_of_smaller_questions_are_read_in_turn() -> None:
-    """Each question adds at most a number of new hits."""
     outputs = ["1. Where is the ogre?\n2. Who had sons, the miller?", "x"]
     _, [split, read] = _run(Decompose(Stuff(), new=1), outputs)
     assert split.passages == ()
@@ -101,7 +97,6 @@ def test_hits_of_smaller_questions_are_read_in_turn() -> None:
 
 
 def test_answers_to_smaller_questions_are_inserted_into_later_ones() -> None:
-    """They are also passages, which represent the passages that they were read from."""
     outputs = ["Who painted the boots?\nWho ate the ogre in the town of #1?", "Bruges", "none", "x"]
     active, [_, first, second, last] = _run(Decompose(Stuff(), answered=True), outputs)
     assert (first.question, _texts(first)) == ("Who painted the boots?", [ANNA])
@@ -113,7 +108,6 @@ def test_answers_to_smaller_questions_are_inserted_into_later_ones() -> None:
 
 
 def test_steps_of_reasoning_are_queries_until_an_answer() -> None:
-    """Each read contains the steps before, then the hits; the last step contains the answer."""
     outputs = ["Anna painted them. So what?", "Bruges has an ogre.", "So the answer is red.", "red"]
     active, reads = _run(Iterative(Stuff(), rounds=9, new=1), outputs)
     assert [_texts(read) for read in reads] == [
@@ -136,20 +130,17 @@ def test_steps_of_reasoning_are_queries_until_an_answer() -> None:
     ],
 )
 def test_the_number_of_steps_is_limited_for_any_outputs(outputs: list[str], count: int) -> None:
-    """They end after `rounds` at the latest."""
     _, reads = _run(Iterative(Stuff(), rounds=2), outputs)
     assert len(reads) <= count
     assert all(len(text.split()) <= 200 for read in reads for text in _texts(read))
 
 
 def test_without_a_question_there_is_no_search() -> None:
-    """Reads of a summary are the same as without these combiners."""
     for combiner in COMBINERS:
         assert len(_run(combiner, ["x"], question=" ")[1]) == 1
 
 
 def test_a_rule_rewrites_a_question_in_three_ways() -> None:
-    """They are content words, a statement, and names; equal texts are left out."""
     assert rewordings("When was the mill of Anna Bly built in 1820?") == [
         "mill Anna Bly built 1820",
         "the mill of Anna Bly built in 1820",
@@ -171,7 +162,6 @@ COMBINERS = (
 @pytest.mark.integration
 @pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
 def test_the_embedded_reader_works_with_all_of_them(combiner: Any) -> None:
-    """Rules write the queries; a note reports it."""
     stages = Pipeline(Paragraphs(size=15), BM25(k=2), Embedded(), combiner)
     active, _ = run_example(stages, Example("e", TALE, question=QUESTION))
     assert "red" in str(active.value)

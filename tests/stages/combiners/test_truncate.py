@@ -149,7 +149,6 @@ def official_ids(model: Path, prompt: OfficialPrompt, text: str, limit: int) -> 
 def test_the_document_is_cut_to_the_length_that_fits(
     text: str, pieces: tuple[str, str, str, str, str], limit: int, joint: str
 ) -> None:
-    """A long prompt is cut to its beginning and its tail, with exactly the maximal length."""
     prompt = OfficialPrompt(*pieces)
     uncut = prompt.around(text)
     tail = prompt.separator + prompt.surviving
@@ -182,7 +181,6 @@ def test_a_prompt_can_first_be_cut_to_a_number_of_characters() -> None:
 
 
 def test_a_task_without_an_official_prompt_is_refused() -> None:
-    """The error names stages that cut in the same way."""
     with pytest.raises(UserError, match="on_overflow: truncate and the combiner Stuff"):
         final_read(Truncate(), Example("mine", Document("d", "text")), by_characters(9))
 
@@ -191,7 +189,6 @@ def test_a_task_without_an_official_prompt_is_refused() -> None:
 
 
 def test_tokens_equal_those_of_the_t5_runner(models: Path) -> None:
-    """The cut may be anywhere in a word."""
     for limit in range(60, 180):
         t5 = reader(models / "t5", limit)
         read, _ = final_read(Truncate(), example(ASKED), t5.fit, t5)
@@ -227,9 +224,7 @@ def written(models: Path, tmp_path: Path) -> Path:
         "max_input_tokens": 120, "on_overflow": "slice", "max_new_tokens": 4, "device": "cpu",
     }  # fmt: skip
     config = {
-        "pipelines": {
-            "cut": {"reader": reader_settings, "combiner": {"class": "Truncate"}},
-        },
+        "pipelines": {"cut": {"reader": reader_settings, "combiner": {"class": "Truncate"}}},
         "tasks": {"story": {"class": "ZeroScrolls", "name": "squality", "data": str(tmp_path)}},
     }
     path = tmp_path / "mine.yaml"
@@ -240,7 +235,6 @@ def written(models: Path, tmp_path: Path) -> Path:
 def test_the_coverage_counts_the_characters_before_the_separator_as_read(
     written: Path, models: Path, tmp_path: Path
 ) -> None:
-    """Others count as cut; the characters of the prompt do not count."""
     summary = run(["cut"], ["story"], config=[written], out=tmp_path / "out", workers=0)
     [prediction] = summary.predictions("cut", "story")
     assert summary.failures == 0
@@ -297,7 +291,6 @@ def test_the_middle_is_cut_as_by_the_code_of_the_benchmark(
 
 
 def test_pipelines_of_longbench_have_the_output_lengths_of_its_authors() -> None:
-    """There is one pipeline per task."""
     rows = {name: row for name, [row] in load_config().pipelines.items() if "middle" in name}
     lengths = {
         task: row.stages["reader"].resolved()["max_new_tokens"]

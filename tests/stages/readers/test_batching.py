@@ -37,7 +37,6 @@ def cost(batch: Sequence[ModelInput], budget: int, rows: int, new: int) -> float
 def test_no_other_batches_cost_less(
     shapes: list[tuple[int, list[int]]], budget: int, rows: int, new: int
 ) -> None:
-    """Compares all ways to divide the sorted prompts within the budget."""
     prompts = [
         ModelInput((i,) * length, tuple((0,) * choice for choice in choices))
         for i, (length, choices) in enumerate(shapes)
@@ -77,7 +76,6 @@ def narrow(most: int, sizes: list[int]) -> Callable[[Sequence[ModelInput]], list
 
 
 def test_out_of_memory_halves_batches_permanently(caplog: pytest.LogCaptureFixture) -> None:
-    """They are halved until they fit; each time is logged and counted."""
     sizes: list[int] = []
     answer = narrow(2, sizes)
     prompts = [ModelInput((i,) * 10) for i in range(7)]
@@ -93,7 +91,6 @@ def test_out_of_memory_halves_batches_permanently(caplog: pytest.LogCaptureFixtu
 
 
 def test_a_single_prompt_that_exceeds_the_memory_fails() -> None:
-    """Other errors are raised at once."""
     with pytest.raises(torch.OutOfMemoryError):
         budget().read([ModelInput((1,)), ModelInput((2,))], 1, NEW, narrow(0, []))
     with pytest.raises(ZeroDivisionError):
@@ -160,7 +157,6 @@ class Sized:
 
 
 def test_the_manifest_contains_the_size_of_batches(tmp_path: Path) -> None:
-    """A resumed run uses the same size, also on another machine; timings describe the batches."""
     (tmp_path / "plug.py").write_text(SIZED)
     config = tmp_path / "mine.yaml"
     config.write_text(

@@ -50,7 +50,6 @@ def _odds(output: Output) -> float:
 
 
 def test_log_odds_are_shifted_and_scaled() -> None:
-    """The scores are log-probabilities of the choices; the answer is the more probable one."""
     reader = Calibrated(Numbers(), offset=2.0, slope=3.0)
     outputs = checked_read(reader, _reads([1.5, 2.5, 30.0]))
     assert [output.text for output in outputs] == ["no", "yes", "yes"]
@@ -60,7 +59,6 @@ def test_log_odds_are_shifted_and_scaled() -> None:
 
 
 def test_offset_and_slope_are_learnt_from_percentages(tmp_path: Path) -> None:
-    """The mean log odds of groups depend on their percentages."""
     chance, inputs, targets = random.Random(0), list[Read](), list[str]()
     for percentage in (20, 35, 50, 65, 80):
         pooled = math.log(percentage / (100 - percentage)) / 4.0 + 1.9  # slope 4, offset 1.9
@@ -86,14 +84,11 @@ def test_offset_and_slope_are_learnt_from_percentages(tmp_path: Path) -> None:
 def test_unsuitable_training_data_is_reported(
     odds: Sequence[float], targets: Sequence[str], message: str, tmp_path: Path
 ) -> None:
-    """Examples: a single percentage, other targets, a reader whose scores do not fit."""
     with pytest.raises(UserError, match=message):
         Calibrated(Numbers()).learn(_reads(odds), targets, tmp_path)
 
 
 def test_two_choices_with_scores_are_required() -> None:
-    """Three choices, or a reader without scores, are refused."""
-
     @dataclass(frozen=True)
     class Writes(Numbers):
         def read(self, inputs: Sequence[Read]) -> list[Output]:
@@ -161,7 +156,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_pipelines_return_percentages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their readers are a language model, a classifier, and a reader that `train` calibrates."""
     monkeypatch.chdir(folder)
     trained = train("learned", "shares", config=[Path("mine.yaml")])
     assert (trained.examples, trained.inputs) == (3, 12)

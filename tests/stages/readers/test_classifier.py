@@ -53,7 +53,6 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_trained_classifier_recognises_its_labels_in_new_sentences(trained: Path) -> None:
-    """The score is the probability of the label."""
     reads = [
         Read(("The hero rescued the weak and saved a child.",)),
         Read(("He betrayed and burned.",)),
@@ -66,7 +65,6 @@ def test_a_trained_classifier_recognises_its_labels_in_new_sentences(trained: Pa
 
 
 def test_choices_have_the_probabilities_of_their_labels(trained: Path) -> None:
-    """The answer is the most probable choice; other labels are ignored."""
     classifier, text = Classifier(str(trained)), ("She betrayed the king.",)
     [both, single] = checked_read(
         classifier, [Read(text, choices=("Villain", "Hero")), Read(text, choices=("Hero",))]
@@ -88,7 +86,6 @@ def test_training_is_reproducible_to_the_byte(trained: Path, tmp_path: Path) -> 
 
 
 def test_a_classifier_can_read_the_question(tmp_path: Path) -> None:
-    """Here the label depends only on the question."""
     inputs = [Read(("A long story.",), question=name) for name in ("Ann", "Bob") * 6]
     Classifier(question=True).learn(inputs, ["Hero", "Villain"] * 6, tmp_path)
     model = str(tmp_path / "model")
@@ -98,13 +95,11 @@ def test_a_classifier_can_read_the_question(tmp_path: Path) -> None:
 
 
 def test_a_model_that_was_trained_with_other_settings_is_refused(trained: Path) -> None:
-    """The training did not read the question."""
     with pytest.raises(UserError, match="trained with question: false"):
         Classifier(str(trained), question=True).load()
 
 
 def test_the_error_of_an_untrained_classifier_shows_how_to_train_it() -> None:
-    """Loading and reading raise it."""
     for call in (Classifier().load, lambda: Classifier().read([Read(("x",))])):
         with pytest.raises(UserError, match=r"run_pipeline\.py train PIPELINE --task TASK"):
             call()
@@ -120,7 +115,6 @@ def test_the_error_of_an_untrained_classifier_shows_how_to_train_it() -> None:
     ],
 )
 def test_too_few_examples_are_refused(tmp_path: Path, targets: list[str], message: str) -> None:
-    """There must be two classes, with enough examples each."""
     reads = [Read((f"text {n}",)) for n in range(len(targets))]
     with pytest.raises(UserError, match=message):
         Classifier().learn(reads, targets, tmp_path)
@@ -128,13 +122,11 @@ def test_too_few_examples_are_refused(tmp_path: Path, targets: list[str], messag
 
 
 def test_a_pair_is_refused(trained: Path) -> None:
-    """The error names the pair classifier."""
     with pytest.raises(ValueError, match="pair classifier"):
         Classifier(str(trained)).read([Read((), pair=("a", "b"))])
 
 
 def test_a_pickle_in_place_of_a_model_is_not_loaded(trained: Path, tmp_path: Path) -> None:
-    """A file of the model that contains code is refused too."""
     for name, spoil in {"pickle": _as_pickle, "type": _with_foreign_type}.items():
         place = tmp_path / name
         place.mkdir()
@@ -173,7 +165,6 @@ def _with_foreign_type(model: Path, place: Path) -> None:
 def test_models_of_other_readers_and_damaged_models_are_refused(
     trained: Path, tmp_path: Path
 ) -> None:
-    """The errors contain the fix."""
     (tmp_path / "model.skops").write_bytes(b"")
     with pytest.raises(UserError, match=r"settings\.json is missing or damaged"):
         Classifier(str(tmp_path)).load()
@@ -189,7 +180,6 @@ def test_models_of_other_readers_and_damaged_models_are_refused(
 def test_a_change_of_a_model_file_changes_the_signature_of_a_run(
     trained: Path, tmp_path: Path
 ) -> None:
-    """The signature depends on the content of the files."""
     place = tmp_path / "model"
     place.mkdir()
     for file in trained.iterdir():
@@ -210,7 +200,6 @@ def test_a_change_of_a_model_file_changes_the_signature_of_a_run(
 
 
 def test_scores_of_bert_equal_those_of_transformers(bert: str) -> None:
-    """Texts of different lengths form one batch."""
     network = load_model(bert, "AutoModelForSequenceClassification", "float32", "cpu")
     texts = ["The cat took the boots.", "Why, said the cat, and the miller had three sons.", "x"]
     classifier = Classifier(bert, max_input_tokens=120, device="cpu")
@@ -227,7 +216,6 @@ def test_scores_of_bert_equal_those_of_transformers(bert: str) -> None:
 def test_a_text_longer_than_the_input_window_is_cut_split_or_refused(
     name: str, tmp_path: Path
 ) -> None:
-    """The output has the characters that were cut; a split text is read completely."""
     save_classifier(name, tmp_path, LABELS)
     document = Document("d", "The eldest took the mill. " * 40)
     read = Read((document.chunk(0, len(document.text)),), question="Which?")
@@ -260,7 +248,6 @@ def test_longformer_attends_globally_to_the_first_token(tmp_path: Path) -> None:
 
 
 def test_models_of_other_tasks_and_pickles_are_refused(tmp_path: Path, bert: str) -> None:
-    """A model must have a head for classes, and weights as safetensors."""
     save("gpt2", tmp_path / "gpt2")
     with pytest.raises(UserError, match="trained for another task"):
         Classifier(str(tmp_path / "gpt2"), max_input_tokens=100).load()
@@ -277,7 +264,6 @@ def test_models_of_other_tasks_and_pickles_are_refused(tmp_path: Path, bert: str
 
 
 def test_a_pipeline_runs_with_a_trained_classifier(trained: Path, tmp_path: Path) -> None:
-    """The run has scores and coverage; a classifier without a model stops the run."""
     rows = [
         {"id": str(n), "document": text + ".", "references": [label]}
         for n, (text, label) in enumerate([(HEROIC[0], "Hero"), (WICKED[1], "Villain")])

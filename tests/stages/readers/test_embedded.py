@@ -53,7 +53,6 @@ def answer(reader: Embedded, question: str, *passages: Chunk | str) -> Output:
     ],
 )
 def test_an_answer_is_a_span_of_the_document(reader: Embedded, question: str, text: str) -> None:
-    """The text equals the characters of the document at the span."""
     output = answer(reader, question)
     assert output.text == text
     assert output.span is not None
@@ -63,7 +62,6 @@ def test_an_answer_is_a_span_of_the_document(reader: Embedded, question: str, te
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_an_answer_has_its_accents_in_either_form(reader: Embedded, form: Form) -> None:
-    """The span includes the last combining accent of a decomposed name."""
     text = unicodedata.normalize(form, "The unread fax was found in 1871 by Zoë Håkanå. She left.")
     document = Document("d", text)
     output = answer(reader, "Who found the unread fax?", document.chunk(0, len(text)))
@@ -82,7 +80,6 @@ def test_an_answer_has_its_accents_in_either_form(reader: Embedded, form: Form) 
 def test_an_answer_is_one_line_of_one_cell(
     reader: Embedded, question: str, passage: str, text: str
 ) -> None:
-    """The span has the white space of the passage."""
     output = answer(reader, question, passage)
     assert output.text == text
     assert output.span is None  # a passage without a document
@@ -119,14 +116,12 @@ def test_a_question_with_a_value_of_a_row_is_answered_from_that_row(
     ],
 )
 def test_answers_do_not_cross_cells_turns_and_paragraphs(passage: str, units: list[str]) -> None:
-    """Between two edges there is one unit of the text."""
     edges = [0, *edges_of(passage), len(passage)]
     parts = [passage[start:end].strip() for start, end in pairwise(edges)]
     assert [part for part in parts if part] == "|".join(units).split("|")
 
 
 def test_a_yes_no_question_is_answered_with_yes_or_no(reader: Embedded) -> None:
-    """The output has no span, and at most the probability of yes among all such questions."""
     output = answer(reader, "Did Ann Dunning find the fax?")
     assert output.text in ("yes", "no")
     assert output.span is None
@@ -146,7 +141,6 @@ def test_a_yes_no_question_is_answered_with_yes_or_no(reader: Embedded) -> None:
 def test_a_claim_is_supported_contradicted_or_not_mentioned(
     reader: Embedded, claim: str, label: str
 ) -> None:
-    """The output has the span of the evidence; without passages the claim is not mentioned."""
     output = answer(reader, claim)
     assert output.text == label
     assert output.span is not None
@@ -165,7 +159,6 @@ def test_differences_to_other_base_weights_are_refused(tmp_path: Path) -> None:
 
 
 def test_one_of_the_choices_is_chosen(reader: Embedded) -> None:
-    """Each choice has a score; the best one is the answer."""
     choices = ("Grigor Sande", "Ann Dunning", "the Widow Frack", "the Widow Frack")
     [output] = reader.read([Read(HALVES, "Who found the unread fax?", choices=choices)])
     assert output.text == "Ann Dunning"
@@ -174,7 +167,6 @@ def test_one_of_the_choices_is_chosen(reader: Embedded) -> None:
 
 
 def test_the_sentences_of_a_summary_are_in_document_order() -> None:
-    """The order of the passages does not matter; `summary_words` limits the length."""
     reader = Embedded()
     [output] = reader.read([Read(HALVES[::-1], "Summarise this")])
     places = [output.text.find(words) for words in ("ferry at Quern", "unread fax")]
@@ -184,7 +176,6 @@ def test_the_sentences_of_a_summary_are_in_document_order() -> None:
 
 
 def test_without_passages_the_output_is_unanswerable(reader: Embedded) -> None:
-    """The score is lower than the score of any answer."""
     [output] = reader.read([Read((), "Who?")])
     assert output.text == "unanswerable"
     assert output.score is not None
@@ -203,7 +194,6 @@ def test_answers_in_8_bits_are_those_in_32_bits(reader: Embedded) -> None:
 
 
 def test_the_score_of_a_passage_does_not_depend_on_the_batch(reader: Embedded) -> None:
-    """Not even in its last digit, with several threads."""
     encoder = Encoder(Path(locate("leporello-en")) / "answers", threads=2)
     pairs = [TextPair([7, 8], [*range(5, 5 + length)]) for length in (4, 90, 30)]
     together = encoder.scores(pairs)
@@ -213,7 +203,6 @@ def test_the_score_of_a_passage_does_not_depend_on_the_batch(reader: Embedded) -
 
 
 def test_a_long_passage_is_read_to_its_end(reader: Embedded) -> None:
-    """The answer is in a later segment."""
     long = Document("long", "The sea was calm that day. " * 200 + FERRY.text[93:])
     output = answer(reader, "Who found the unread fax?", long.chunk(0, len(long.text)))
     assert output.text == "Ann Dunning"
@@ -222,7 +211,6 @@ def test_a_long_passage_is_read_to_its_end(reader: Embedded) -> None:
 
 
 def test_damaged_weights_are_reported(tmp_path: Path) -> None:
-    """Examples: a changed byte, a missing file, a missing folder."""
     shutil.copytree(Path(locate("leporello-en")) / "answers", tmp_path / "answers")
     weights = tmp_path / "answers" / "weights.safetensors"
     content = bytearray(weights.read_bytes())
@@ -238,7 +226,6 @@ def test_damaged_weights_are_reported(tmp_path: Path) -> None:
 
 
 def test_every_packaged_folder_lists_its_files() -> None:
-    """Each folder has a card, and the checksums of its other files."""
     folders = [path for path in Path(locate("leporello-en")).iterdir() if path.is_dir()]
     assert folders
     for folder in folders:
@@ -254,7 +241,6 @@ def test_every_packaged_folder_lists_its_files() -> None:
 def test_spans_in_joined_paragraphs_are_mapped_to_their_passages(
     texts: list[str], data: st.DataObject
 ) -> None:
-    """A passage has the same characters at the mapped span."""
     for pair in joined_passages("a b", texts, [0.0] * len(texts), 4):
         shift = len(pair.first.text) + 2
         for begin, part in ((0, pair.first), (shift, pair.second)):

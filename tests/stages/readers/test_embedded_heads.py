@@ -31,7 +31,6 @@ def _judge() -> StatementJudge:
 
 
 def test_the_option_in_the_passages_is_chosen(ranker: ChoiceRanker) -> None:
-    """The passage contains it at the returned span."""
     passages = ("it rained all day long", "and then Dunning found the fax")
     options = ("Grigor Sande", "Widow Frack", "Dunning", "Bob")
     [choice] = ranker.choose([("who found the fax?", options, passages)])
@@ -51,7 +50,6 @@ def test_the_option_in_the_passages_is_chosen(ranker: ChoiceRanker) -> None:
 def test_a_known_statement_is_judged_without_reading(
     judge: StatementJudge, clauses: str, best: int
 ) -> None:
-    """The judgement has the span of the relevant clause, without the clause before it."""
     before = "This Agreement is governed by the laws of Norway. "
     [judgement] = judge.judge([(COPY, ["", before + clauses])])
     assert int(np.argmax(judgement.probabilities)) == best
@@ -62,7 +60,6 @@ def test_a_known_statement_is_judged_without_reading(
 
 
 def test_an_unknown_statement_is_read(judge: StatementJudge) -> None:
-    """Its probability is higher if a passage contains it."""
     stated, missing = judge.judge(
         [("boats are old", ["The boats are old."]), ("hens fly", ["Zinc."])]
     )
@@ -83,13 +80,11 @@ def test_an_unknown_statement_is_read(judge: StatementJudge) -> None:
 def test_choices_with_names_of_labels_are_labels(
     choices: tuple[str, ...], order: tuple[int, int, int] | None
 ) -> None:
-    """Other choices are options of a question."""
     assert label_order(choices) == order
 
 
 @pytest.mark.parametrize("name", ["choices", "statements"])
 def test_packaged_heads_are_small_and_complete(name: str, tmp_path: Path) -> None:
-    """They have a card; damaged files are reported."""
     files = {path.name: path.read_bytes() for path in (SHIPPED / name).iterdir()}
     assert {*files} == {"card.md", "config.json", "weights.safetensors"}
     assert sum(map(len, files.values())) < 3_000_000

@@ -9,17 +9,7 @@ from typing import Any
 
 import pytest
 from command_line import ROOT
-from endpoint_server import (
-    SECRET,
-    Request,
-    Server,
-    answer,
-    endpoint,
-    reads,
-    reply,
-    running,
-    texts,
-)
+from endpoint_server import SECRET, Request, Server, answer, endpoint, reads, reply, running, texts
 
 from leporello.config import load_config
 from leporello.core.records import Document, Output, Read
@@ -36,7 +26,6 @@ STORY = "The miller had three sons, a mill, a donkey and a cat. " * 40
 
 
 def test_a_chat_request_contains_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It contains the system message, only the options that are set, and the key."""
     monkeypatch.setenv("MY_KEY", SECRET)
     with running(reply) as server:
         reader = endpoint(
@@ -67,7 +56,6 @@ def test_a_chat_request_contains_messages(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_completions_request_contains_the_plain_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The field of the length has the configured name; no key of another service is sent."""
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     with running(reply) as server:
         reader = endpoint(
@@ -82,7 +70,6 @@ def test_a_completions_request_contains_the_plain_prompt(monkeypatch: pytest.Mon
 
 
 def test_equal_prompts_are_sent_once() -> None:
-    """This applies in a call and over calls; each output has the usage of its answer."""
     with running(reply) as server:
         reader = endpoint(server)
         first = reader.read(reads("a", "b", "a"))
@@ -94,7 +81,6 @@ def test_equal_prompts_are_sent_once() -> None:
 
 @pytest.mark.parametrize("mode", ["chat", "completions"])
 def test_any_text_can_be_sent_and_received(mode: str) -> None:
-    """Halves of surrogate pairs are replaced in both directions."""
     odd = "猫は長靴を履いた。🐈👢 Ça y est\u2028 \x00\x7f \ud83d half"
     valid = odd.replace("\ud83d", "\N{REPLACEMENT CHARACTER}")
 
@@ -130,7 +116,6 @@ def few(server: Server, folder: Path, **parameters: Any) -> Endpoint:
 
 
 def test_worked_examples_are_earlier_turns_of_a_chat(tmp_path: Path) -> None:
-    """They follow the system message, in the order of the sample; their `seed` is not sent."""
     with running(reply) as server:
         reader = few(server, tmp_path, system="Be brief.", seed=3)
         sample = draw(tmp_path / "examples.jsonl", 4, 3)
@@ -168,7 +153,6 @@ def test_passages_that_do_not_fit_are_left_out() -> None:
 
 
 def test_prompts_are_measured_with_the_tokenizer_of_the_model(tmp_path: Path) -> None:
-    """For a chat, the length includes the chat template."""
     from tiny_models import save  # imports torch, which is slow
 
     save("chat", tmp_path / "model")
@@ -188,7 +172,6 @@ def test_prompts_are_measured_with_the_tokenizer_of_the_model(tmp_path: Path) ->
 
 
 def test_a_long_input_can_be_split() -> None:
-    """Its parts are read one by one, and their answers joined."""
     document = Document("d", STORY)
     with running(lambda request: reply(request, str(len(request.prompt)))) as server:
         reader = endpoint(server, max_input_tokens=32 + 300, on_overflow="split")
@@ -233,7 +216,6 @@ CHOICES = ("the eldest", "a cat", "No")
     ],
 )
 def test_an_answer_is_matched_to_a_choice(text: str, expected: str | None) -> None:
-    """It is matched by text or letter, in simple formats first."""
     assert chosen([text], CHOICES) == expected
 
 
@@ -254,13 +236,11 @@ def test_an_answer_is_matched_to_a_choice(text: str, expected: str | None) -> No
 def test_similar_choices_are_distinguished(
     answers: list[str], choices: list[str], expected: str | None
 ) -> None:
-    """Choices can be letters, emoji, other scripts, or parts of each other."""
     assert chosen(answers, choices) == expected
 
 
 @pytest.mark.parametrize(("reply_text", "text"), [("(B) a cat", "a cat"), ("a dog", "a dog")])
 def test_an_answer_that_matches_no_choice_is_not_changed(reply_text: str, text: str) -> None:
-    """In the prompt, choices have letters; they have no scores."""
     with running(lambda request: reply(request, reply_text)) as server:
         reader = Endpoint(server.base_url, "m")
         [output] = reader.read([Read(("text",), "Who?", choices=CHOICES)])
@@ -291,14 +271,12 @@ def test_an_answer_that_matches_no_choice_is_not_changed(reply_text: str, text: 
     ],
 )
 def test_invalid_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
-    """The constructor raises the error, which does not contain a possible key."""
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         Endpoint(**{"base_url": "http://x/v1", "model": "m", **parameters})
     assert SECRET not in str(caught.value)
 
 
 def test_empty_prompts_and_pairs_are_refused() -> None:
-    """Pairs require a pair classifier."""
     with running(reply) as server:
         with pytest.raises(ValueError, match="the prompt is empty"):
             endpoint(server).read(reads(""))
@@ -308,7 +286,6 @@ def test_empty_prompts_and_pairs_are_refused() -> None:
 
 
 def test_the_configs_of_the_guide_load(tmp_path: Path) -> None:
-    """The pipelines of docs/endpoints.md are valid."""
     guide = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
     for number, block in enumerate(blocks):
@@ -319,7 +296,6 @@ def test_the_configs_of_the_guide_load(tmp_path: Path) -> None:
 
 
 def test_worked_examples_precede_a_plain_prompt(tmp_path: Path) -> None:
-    """An empty input is refused even with examples."""
     with running(reply) as server:
         reader = few(server, tmp_path, mode="completions", shots=1, seed=3)
         [shot] = draw(tmp_path / "examples.jsonl", 1, 3)

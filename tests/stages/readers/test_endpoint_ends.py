@@ -12,14 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from command_line import ROOT
-from endpoint_server import (
-    Request,
-    endpoint,
-    reads,
-    reply,
-    running,
-    texts,
-)
+from endpoint_server import Request, endpoint, reads, reply, running, texts
 
 from leporello.core.records import Output
 from leporello.engine.failures import time_limit
@@ -52,8 +45,6 @@ def interrupted_by_signal() -> Iterator[None]:
 def test_an_interruption_ends_all_requests(
     interrupted: Callable[[], AbstractContextManager[None]],
 ) -> None:
-    """The server hangs; answers so far are kept, and the reader can read again."""
-
     def hanging(request: Request) -> None:
         request.hang() if request.prompt.startswith("bad") and not recovered.is_set() else reply(
             request
@@ -72,8 +63,6 @@ def test_an_interruption_ends_all_requests(
 
 
 def test_an_input_that_hangs_fails_by_the_limit_of_the_engine() -> None:
-    """--example-timeout ends its requests; the other input is answered by one request."""
-
     def hanging(request: Request) -> None:
         request.hang() if request.prompt == "bad" else reply(request)
 

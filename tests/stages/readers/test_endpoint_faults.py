@@ -12,16 +12,7 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
-from endpoint_server import (
-    SECRET,
-    Request,
-    endpoint,
-    reads,
-    reply,
-    running,
-    sliding,
-    texts,
-)
+from endpoint_server import SECRET, Request, endpoint, reads, reply, running, sliding, texts
 
 from leporello.core.errors import UserError
 from leporello.core.records import Output
@@ -108,7 +99,6 @@ def patience(name: str) -> float:
 
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
 def test_failed_requests_are_repeated_until_the_limit(name: str) -> None:
-    """Requests that always fail do not affect others."""
     script, message = MISBEHAVIOUR[name]
     is_refusal = name.startswith("429")  # repeated until `patience` ends, however often
 
@@ -140,12 +130,10 @@ def test_failed_requests_are_repeated_until_the_limit(name: str) -> None:
     ],
 )
 def test_the_wait_of_a_server_is_parsed(header: str, value: str, wait: float | None) -> None:
-    """It has seconds, milliseconds or a date; nonsense is ignored."""
     assert fault_of_status(503, {header: value}, b"").wait == wait
 
 
 def test_all_requests_wait_for_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This includes new requests and those that received another error."""
     moments, is_resting, original = list[float](), threading.Event(), Throttle.rest
 
     def note(throttle: Throttle, wait: float) -> None:
@@ -171,7 +159,6 @@ def test_all_requests_wait_for_retry_after(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_waits_are_random_with_a_growing_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit doubles each time, up to a minute."""
     limits: list[tuple[float, float]] = []
 
     def draw_wait(least: float, most: float) -> float:
@@ -190,7 +177,6 @@ def test_waits_are_random_with_a_growing_limit(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_input_that_the_server_refuses_does_not_affect_others() -> None:
-    """A prompt that is too long is not sent again; the error contains the server's message."""
     message = "This model's maximum context length is 8 tokens, you requested 9"
 
     def short(request: Request) -> None:
@@ -223,7 +209,6 @@ OTHER_COMPLAINTS = [(400, "Invalid 'temperature'"), (400, "image inputs are not 
 
 @pytest.mark.parametrize(("code", "text"), TOO_LONG + OTHER_COMPLAINTS)
 def test_errors_for_long_prompts_name_the_parameters_to_lower(code: int, text: str) -> None:
-    """They are recognised by the messages of several servers."""
     message = fault_of_status(code, {}, json.dumps({"error": {"message": text}}).encode()).message
     assert message.startswith(f"the server answered {code}: {text}")
     has_fix = "lower max_input_tokens or max_new_tokens" in message
@@ -246,13 +231,10 @@ PAGE = b"<html><head><title>Oh</title></head>" + b"<p>x</p>" * 200
     ],
 )
 def test_the_message_of_an_error_is_found_in_several_formats(body: bytes, message: str) -> None:
-    """Formats are those of OpenAI, vLLM, llama.cpp, FastAPI and proxies."""
     assert message in fault_of_status(400, {}, body).message
 
 
 def test_an_endless_answer_fails_only_its_input() -> None:
-    """The client reads 32 MiB at most, and does not repeat the request."""
-
     def script(request: Request) -> None:
         request.send_endlessly() if request.prompt == "never" else reply(request)
 
@@ -263,7 +245,6 @@ def test_an_endless_answer_fails_only_its_input() -> None:
 
 
 def test_an_endless_list_of_models_is_refused() -> None:
-    """The limit is 8 MiB."""
     with (
         running(lambda request: request.send_endlessly()) as server,
         pytest.raises(UserError, match="its answer exceeds 8,388,608 bytes"),
@@ -337,7 +318,6 @@ def test_a_single_forbidden_input_does_not_affect_others(concurrency: int) -> No
 
 
 def test_a_missing_server_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is raised after the last attempt."""
     monkeypatch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))

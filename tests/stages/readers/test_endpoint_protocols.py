@@ -32,7 +32,6 @@ def message(text: str, **usage: int) -> dict[str, Any]:
 
 
 def test_anthropics_messages_are_sent_and_parsed(tmp_path: Path) -> None:
-    """The request has the header for keys and marks for cached prompts, which have a price."""
     examples = tmp_path / "examples.jsonl"
     examples.write_text('{"question": "Who rowed?", "context": "Bo rowed.", "answer": "Bo"}\n')
 
@@ -79,8 +78,6 @@ def test_anthropics_messages_are_sent_and_parsed(tmp_path: Path) -> None:
 def test_reasoning_is_separated_from_the_answer_and_counted(
     content: str, fields: dict[str, str]
 ) -> None:
-    """Servers return it in several formats; reasoning without an answer is an error."""
-
     def script(request: Request) -> None:
         if request.prompt == "no end":
             cut = {"message": {"content": "<think>Hm"}, "finish_reason": "length"}
@@ -99,7 +96,6 @@ def test_reasoning_is_separated_from_the_answer_and_counted(
 
 
 def test_explain_shows_the_reasoning(tmp_path: Path) -> None:
-    """The prediction does not contain it."""
     with running(lambda request: reply(request, "<think>Hm, so.</think>Ann")) as server:
         path = project(tmp_path, server, examples=1)
         leporello("run", "mine", "--config", path, "--out", tmp_path / "out", *HERE)
@@ -110,8 +106,6 @@ def test_explain_shows_the_reasoning(tmp_path: Path) -> None:
 
 
 def test_the_error_for_a_missing_model_lists_the_models_of_the_server() -> None:
-    """A redirect is an error too, and no key is sent to its target."""
-
     def script(request: Request) -> None:
         if request.path == "/v1/models":
             request.send(b'{"data": [{"id": "m1"}, {"id": "m2"}]}')
@@ -212,7 +206,6 @@ class Service:
 
 @pytest.mark.parametrize("mode", ["chat", "messages"])
 def test_a_batch_is_sent_once_at_half_the_price(mode: str) -> None:
-    """An input that fails does not affect others; only failed inputs are sent again."""
     service = Service()
     options = {"mode": mode, "batch": True, "input_price": 1.0, "output_price": 2.0}
     with running(service) as server:
@@ -231,7 +224,6 @@ def test_a_batch_is_sent_once_at_half_the_price(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["chat", "messages"])
 def test_a_batch_is_resumed_after_a_kill(mode: str, tmp_path: Path) -> None:
-    """It is not sent again, even if the process was killed before it stored the id."""
     service = Service(ready=False)
     with running(service) as server:
         path = project(tmp_path, server, f"mode: {mode}\n      batch: true", examples=4)

@@ -73,9 +73,7 @@ THOUGHT: Mapping[str, Fields] = {
     "TGI": {**chat("Mrs. Pell"), "object": "", "model": "m", "system_fingerprint": "3.3"},
     "TGI, token": chat("Mrs. Pell</s>", "eos_token"),
     "OpenRouter": chat(
-        "Mrs. Pell",
-        reasoning="Hm.",
-        reasoning_details=[{"type": "reasoning.text", "text": "Hm."}],
+        "Mrs. Pell", reasoning="Hm.", reasoning_details=[{"type": "reasoning.text", "text": "Hm."}]
     ),
     "OpenRouter, summary": chat(
         "Mrs. Pell", reasoning_details=[{"type": "reasoning.summary", "summary": "Hm."}]
@@ -96,7 +94,6 @@ THOUGHT: Mapping[str, Fields] = {
 
 @pytest.mark.parametrize("server", THOUGHT)
 def test_answers_of_servers_are_taken_without_reasoning(server: str) -> None:
-    """Reasoning is in fields, parts, marks or channels."""
     answer, reasoning = asked(THOUGHT[server])
     assert answer == "Mrs. Pell"
     assert reasoning == ("Hm." if "Hm." in json.dumps(THOUGHT[server]) else None)
@@ -112,7 +109,6 @@ def test_answers_of_servers_are_taken_without_reasoning(server: str) -> None:
     ],
 )
 def test_legacy_completions_are_normalised_too(reply: Fields) -> None:
-    """The texts of `completions` have marks and tokens like those of chat."""
     assert asked(reply, "completions")[0] == "Mrs. Pell"
 
 
@@ -146,7 +142,6 @@ def test_legacy_completions_are_normalised_too(reply: Fields) -> None:
     ],
 )
 def test_replies_without_an_answer_fail_their_input(reply: Fields, message: str) -> None:
-    """They are not asked again, and count towards the budget; the reasoning is not an answer."""
     replies = []
 
     def script(request: Request) -> None:
@@ -235,7 +230,6 @@ def test_errors_in_successful_responses_are_asked_again(server: str) -> None:
 def test_reasoning_and_special_tokens_are_split_from_texts(
     text: str, reasoning: str, answer: str
 ) -> None:
-    """Marks and tokens within an answer stay."""
     assert split_reasoning(text) == (reasoning, answer)
 
 

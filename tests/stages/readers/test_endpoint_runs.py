@@ -12,15 +12,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello, read_lines
-from endpoint_server import (
-    SECRET,
-    Request,
-    endpoint,
-    project,
-    reads,
-    reply,
-    running,
-)
+from endpoint_server import SECRET, Request, endpoint, project, reads, reply, running
 from official_rows import zero_scrolls_row
 
 from leporello.analysis.export.submission import leaderboard_named, submit
@@ -60,7 +52,6 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("own_cache")
 def test_a_run_stops_when_its_budget_is_spent_and_can_be_resumed(tmp_path: Path) -> None:
-    """The exit status is 2; no answer is lost or paid twice."""
     with running(reply) as server:
         config = project(tmp_path, server, "budget_tokens: 300", examples=40)
         arguments = (
@@ -114,7 +105,6 @@ def test_the_points_of_a_sweep_share_a_budget() -> None:
 
 @pytest.mark.usefixtures("own_cache")
 def test_calls_contain_usage_and_price(tmp_path: Path) -> None:
-    """The numbers are those of the server; a run from the cache sends no request."""
     with running(reply) as server:
         config = project(tmp_path, server, "input_price: 0.4\n      output_price: 1.6")
         for out in ("one", "two"):
@@ -138,7 +128,6 @@ def files_with_the_key(folder: Path) -> list[Path]:
 
 @pytest.mark.usefixtures("own_cache")
 def test_only_the_server_receives_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server repeats it, but run, cache, log and terminal do not contain it."""
     monkeypatch.setenv("MY_KEY", SECRET)
 
     def loud(request: Request) -> None:
@@ -166,7 +155,6 @@ def test_only_the_server_receives_the_key(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_key_from_python_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Representations and errors contain a name instead; exceptions do not refer to requests."""
     monkeypatch.setattr("leporello.core.secrets._forms", {})
     with running(lambda request: request.fail(400, {"message": str(request.headers)})) as server:
         reader = endpoint(server, api_key=SECRET)
@@ -180,7 +168,6 @@ def test_a_key_from_python_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_invalid_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are not sent or printed; white space around a key is ignored."""
     monkeypatch.setenv("MY_KEY", f" {SECRET}\n")
     with running(reply) as server:
         endpoint(server, api_key="$MY_KEY").read(reads("a"))

@@ -9,15 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import pytest
-from endpoint_server import (
-    Request,
-    endpoint,
-    reads,
-    reply,
-    running,
-    sliding,
-    texts,
-)
+from endpoint_server import Request, endpoint, reads, reply, running, sliding, texts
 
 from leporello.core.calls.budget import Budget
 from leporello.core.errors import BudgetSpentError, UserError
@@ -37,7 +29,6 @@ def names(count: int) -> list[str]:
 
 
 def test_each_slot_has_one_request_under_way() -> None:
-    """Each thread receives the answer to its own request."""
     together = threading.Barrier(SLOTS)
 
     def all_at_once(request: Request) -> None:
@@ -54,7 +45,6 @@ def test_each_slot_has_one_request_under_way() -> None:
 
 
 def test_equal_prompts_of_several_threads_are_sent_once() -> None:
-    """This applies while the request is under way, and afterwards."""
     ready = threading.Barrier(SLOTS + 1)
 
     def when_all_are_there(request: Request) -> None:
@@ -76,7 +66,6 @@ def test_equal_prompts_of_several_threads_are_sent_once() -> None:
 
 
 def test_reads_can_be_cancelled_from_another_thread() -> None:
-    """This includes reads that wait for a slot; later reads are not affected."""
     hanging = threading.Barrier(SLOTS + 1)
 
     def hang(request: Request) -> None:
@@ -100,7 +89,6 @@ def test_reads_can_be_cancelled_from_another_thread() -> None:
 
 
 def test_all_reads_are_answered_if_half_of_the_requests_are_refused() -> None:
-    """The number of requests is limited."""
     chance, lock = random.Random(0), threading.Lock()
 
     def half(request: Request) -> None:
@@ -115,8 +103,6 @@ def test_all_reads_are_answered_if_half_of_the_requests_are_refused() -> None:
 
 
 def test_the_number_of_concurrent_requests_adapts_to_the_server() -> None:
-    """Only some requests are refused."""
-
     def narrow(request: Request) -> None:
         if request.server.under_way > 6:
             request.fail(429)
@@ -131,7 +117,6 @@ def test_the_number_of_concurrent_requests_adapts_to_the_server() -> None:
 
 
 def test_the_run_stops_if_a_server_only_refuses_for_too_long() -> None:
-    """All threads raise the error at once; it contains the server's message and the time."""
     with running(lambda request: request.fail(429, {"message": "slow down"})) as server:
         reader = endpoint(server, patience=0.3, concurrency=4)
         outputs = sliding(reader, reads(*names(4)))
@@ -147,7 +132,6 @@ def test_the_run_stops_if_a_server_only_refuses_for_too_long() -> None:
 
 
 def test_a_wait_longer_than_patience_is_an_error_at_once() -> None:
-    """This also applies to later reads, without a further request."""
     with running(lambda request: request.fail(429, Retry_After="99999999")) as server:
         reader = endpoint(server, patience=0.3, concurrency=4)
         messages = []
@@ -160,7 +144,6 @@ def test_a_wait_longer_than_patience_is_an_error_at_once() -> None:
 
 
 def test_a_single_input_that_is_always_refused_does_not_affect_others() -> None:
-    """It fails after `patience` and its remaining attempts."""
     failed = threading.Event()
 
     def all_but_one(request: Request) -> None:
@@ -186,7 +169,6 @@ def test_a_single_input_that_is_always_refused_does_not_affect_others() -> None:
 
 
 def test_requests_per_minute_are_sent_evenly() -> None:
-    """This applies to all threads together; the first request is sent at once."""
     moments: list[float] = []
 
     def note(request: Request) -> None:
@@ -200,7 +182,6 @@ def test_requests_per_minute_are_sent_evenly() -> None:
 
 
 def test_workers_share_the_limits_of_a_run() -> None:
-    """Slots and requests per minute are divided; each worker has at least one slot."""
     with running(reply) as server:
         reader = endpoint(server, concurrency=9, requests_per_minute=600)
         assert isinstance(reader, SharesLimits)
@@ -215,7 +196,6 @@ def test_workers_share_the_limits_of_a_run() -> None:
 
 
 def test_a_reader_can_receive_further_shares_of_the_budget() -> None:
-    """Reads continue; errors contain the spent tokens or dollars."""
     with running(reply) as server:
         reader = endpoint(
             server, budget_tokens=999, budget_dollars=1.0, input_price=2.0, output_price=4.0

@@ -163,7 +163,6 @@ def test_unanswerable_questions_follow_the_rule_of_squad_2(
 
 
 def test_an_output_has_a_span_and_all_chunks_as_read(reader: Callable[..., Extractive]) -> None:
-    """Nothing is cut; an answer from a text without a document has no span."""
     extractive = reader("bert", null_threshold=None)
     read = reads()[2]
     [output] = read_checked(extractive, [read])
@@ -183,7 +182,6 @@ def test_an_output_has_a_span_and_all_chunks_as_read(reader: Callable[..., Extra
 
 
 def test_without_text_the_output_is_unanswerable(reader: Callable[..., Extractive]) -> None:
-    """Its score is lower than that of any answer."""
     for threshold in (0.0, None):
         extractive = reader("bert", null_threshold=threshold, unanswerable="?")
         for passages in [(), ("",), (" \n", DOCUMENT.chunk(3, 3))]:
@@ -204,13 +202,11 @@ def test_without_text_the_output_is_unanswerable(reader: Callable[..., Extractiv
 def test_unsuitable_inputs_are_refused(
     read: Read, message: str, reader: Callable[..., Extractive]
 ) -> None:
-    """A question is never cut."""
     with pytest.raises(ValueError, match=message):
         reader("bert").read([read])
 
 
 def test_unsuitable_models_are_refused(tmp_path: Path, reader: Callable[..., Extractive]) -> None:
-    """Examples: no head, too few positions, a slow tokenizer, no token for null answers."""
     read = Read(("a",), "Why?")
     with pytest.raises(ValueError, match=r"stride \(48\) must be less"):
         reader("bert", stride=48)

@@ -70,7 +70,6 @@ def endpoint(examples: Path) -> Endpoint:
 
 
 def test_answers_follow_the_last_words_of_a_prompt(file: Path) -> None:
-    """Examples come first, in the same template; their answers are at the model's place."""
     template = Template("{instruction}\n{title}\n{context}\nQ: {question}\n{choices}\nA:", " / ")
     prompt = FewShot(template, tuple(sorted(draw(file, 9, 0), key=lambda s: s.answer))).render(
         Read(("He left.",), "Who left?", "Be brief.")
@@ -94,7 +93,6 @@ def test_answers_follow_the_last_words_of_a_prompt(file: Path) -> None:
     ],
 )
 def test_answers_are_announced_after_a_prompt_that_ends_in_a_field(text: str, prompt: str) -> None:
-    """A template without last words has no place for the answer."""
     few = FewShot(Template(text), (Shot(Read(("c",), "q?"), "a"),))
     assert few.render(Read(("C",), "Q?")) == prompt
     assert FewShot(Template(text)).render(Read(("C",), "Q?")) == text.format(
@@ -103,7 +101,6 @@ def test_answers_are_announced_after_a_prompt_that_ends_in_a_field(text: str, pr
 
 
 def test_examples_are_earlier_turns_of_a_chat(file: Path, reader: Callable[..., AnyReader]) -> None:
-    """They follow the system message; the number of tokens is that of the chat."""
     chat = reader(
         "chat", system="Be brief.", examples=file, shots=2, prompt="{context}\n{question}"
     )
@@ -127,7 +124,6 @@ def test_examples_are_earlier_turns_of_a_chat(file: Path, reader: Callable[..., 
 def test_passages_are_cut_before_examples(
     name: str, overflow: str, file: Path, reader: Callable[..., AnyReader]
 ) -> None:
-    """Examples, question and choices count towards the input window, and are never cut."""
     limit = {"t5": 260, "llama": 400, "chat": 400}[name]
     few = reader(name, examples=file, shots=3, max_input_tokens=limit, on_overflow=overflow)
     chunks = tuple(DOCUMENT.chunk(i, i + 200) for i in range(0, 1000, 200))
@@ -149,7 +145,6 @@ def test_passages_are_cut_before_examples(
 def test_examples_that_fill_the_input_window_are_refused(
     file: Path, reader: Callable[..., AnyReader]
 ) -> None:
-    """Loading the reader raises the error, which concerns every input."""
     for name in ("t5", "llama", "chat"):
         few = reader(name, examples=file, max_input_tokens=60)
         with pytest.raises(UserError, match=r"4 examples take \d+ tokens .* lower shots"):
@@ -161,7 +156,6 @@ def test_examples_that_fill_the_input_window_are_refused(
 def test_a_sample_depends_only_on_the_seed(
     count: int, shots: int, seed: int, tmp_path: Path
 ) -> None:
-    """Fewer shots are the first of more; no example is repeated."""
     rows = (json.dumps({"question": str(n), "answer": "a"}) for n in range(count))
     path = write(tmp_path / f"{count}.jsonl", *rows)
     numbers = [int(shot.read.question) for shot in draw(path, shots, seed)]
@@ -192,7 +186,6 @@ def test_a_sample_depends_only_on_the_seed(
     ],
 )
 def test_faults_in_a_file_have_their_line(line: str, message: str, tmp_path: Path) -> None:
-    """Checking a file reports all its faults."""
     good = json.dumps(ROWS[0])
     path = write(tmp_path / "mine.jsonl", f"\ufeff{good}", "", line, good, line)
     for reader in (Seq2Seq("m", examples=path), CausalLM("m", examples=path), endpoint(path)):
@@ -230,7 +223,6 @@ def config(file: Path, reader: Callable[..., AnyReader]) -> Path:
 def test_examples_are_checked_before_a_run(
     text: str | None, message: str, config: Path, file: Path, tmp_path: Path
 ) -> None:
-    """`check` checks them too, loading a config does not; the error names the pipeline."""
     write(file, text) if text else file.unlink()
     assert load_config([config])
     process = leporello("check", "--config", config, status=2)
@@ -273,7 +265,6 @@ def splits(tmp_path: Path) -> Path:
 
 
 def test_examples_are_sampled_from_the_train_split(splits: Path, tmp_path: Path) -> None:
-    """They have the passages that the pipeline reads, and an answer."""
     verb = ("examples", "plain", "--config", splits, "--task", "rows", "--no-cache")
     process = leporello(*verb, "-n", "4", "--out", tmp_path / "drawn.jsonl")
     assert process.stdout.splitlines() == [
@@ -302,7 +293,6 @@ def test_examples_are_sampled_from_the_train_split(splits: Path, tmp_path: Path)
 
 
 def test_examples_from_the_split_of_the_run_are_refused(splits: Path, tmp_path: Path) -> None:
-    """Examples from another split are not refused."""
     file = tmp_path / "drawn.jsonl"
     few_shot_examples("plain", "rows", count=2, config=[splits], out=file, cached=False)
     assert prepare(JobOptions(["few"], ["rows"], config=[splits]))
@@ -326,7 +316,6 @@ def test_examples_from_a_document_of_the_input_are_refused(
 
 
 def test_the_examples_of_the_guide_are_valid(tmp_path: Path) -> None:
-    """These are a file of examples and configs in docs/readers.md."""
     guide = (ROOT / "docs" / "readers.md").read_text(encoding="utf-8")
     section = guide[guide.index("## Models that copy") :]
     [rows] = re.findall(r"```json\n(.*?)```", section, re.DOTALL)

@@ -87,7 +87,6 @@ def test_logits_equal_those_of_the_authors_code(
 def test_the_decoder_sees_every_token_once(
     count: int, chunk: int, fraction: float, head: int
 ) -> None:
-    """In order, with the prefix first; all chunks of a long text are complete."""
     margin = int(chunk * (1 - fraction) / 2)
     window = FusedChunks(
         lambda _: "", len, 512, "slice", encode=lambda _: (), fused=512, separator="",
@@ -106,7 +105,6 @@ def test_the_decoder_sees_every_token_once(
 def test_an_answer_does_not_depend_on_its_batch(
     name: str, parameters: dict[str, Any], reader: Callable[..., FusionInDecoder]
 ) -> None:
-    """Reads with different numbers of segments, also with choices."""
     tiny = reader(name, **parameters)
     half = DOCUMENT.chunk(0, 200)
     reads = [story("Who?\n"), Read((half,)), Read(("Why?\n", half), choices=("yes", "a cat"))]
@@ -136,7 +134,6 @@ def test_training_and_reading_see_the_same_states(reader: Callable[..., FusionIn
 
 
 def test_passages_are_fused_up_to_the_limit(reader: Callable[..., FusionInDecoder]) -> None:
-    """The others count as cut; `fit` returns how many passages fit."""
     passages = tuple(DOCUMENT.chunk(i, i + 50) for i in range(0, 200, 50))
     read = Read(passages, "Who had a cat?")
     tiny = reader("t5", max_fused_tokens=110)
@@ -152,14 +149,12 @@ def test_passages_are_fused_up_to_the_limit(reader: Callable[..., FusionInDecode
 
 
 def test_a_passage_that_is_split_is_fused(reader: Callable[..., FusionInDecoder]) -> None:
-    """A long passage is read completely in one answer, where `Seq2Seq` joins several."""
     [output] = reader("t5", on_overflow="split").read([story()])
     assert output.cut == 0
     assert "\n" not in output.text
 
 
 def test_truncate_reads_what_fits(reader: Callable[..., FusionInDecoder]) -> None:
-    """The official input is cut between two tokens; the ledger has what was read."""
     tiny = reader("bart", **CHUNKS)
     prompt = OfficialPrompt(before="Who?\n\n")
     example = Example("1", DOCUMENT, "Who?", metadata=prompt.metadata())
@@ -194,7 +189,6 @@ def test_truncate_reads_what_fits(reader: Callable[..., FusionInDecoder]) -> Non
 def test_an_input_that_does_not_fit_names_the_parameter(
     parameters: dict[str, Any], read: Read, message: str, reader: Callable[..., FusionInDecoder]
 ) -> None:
-    """For a question that leaves no room for a chunk, and for text that may not be cut."""
     with pytest.raises(ValueError, match=message):
         reader("t5", **parameters).read([read])
 
@@ -210,7 +204,6 @@ def test_an_input_that_does_not_fit_names_the_parameter(
 def test_impossible_parameters_are_rejected(
     parameters: dict[str, Any], message: str, reader: Callable[..., FusionInDecoder]
 ) -> None:
-    """Before any model is loaded."""
     with pytest.raises(ValueError, match=message):
         reader("t5", **parameters)
 
@@ -218,7 +211,6 @@ def test_impossible_parameters_are_rejected(
 def test_a_model_without_cross_attention_is_rejected(
     reader: Callable[..., FusionInDecoder],
 ) -> None:
-    """A decoder-only model has no states to fuse."""
     with pytest.raises(UserError, match=r"without cross-attention.*set model to a T5 or BART"):
         reader("llama").read([story()])
 

@@ -102,7 +102,6 @@ def test_the_similarity_of_the_nearest_passage_follows_the_formula(encoder: str)
 
 
 def test_words_of_all_passages_have_weight_zero(encoder: str) -> None:
-    """Weights are larger for words of fewer passages; equal passages count once."""
     compared = interaction(encoder)
     weights = compared.weights(["the dog", "the dog", "the cat", "the old cat"])
     ids = compared.tokens.tokenizer.convert_tokens_to_ids
@@ -112,7 +111,6 @@ def test_words_of_all_passages_have_weight_zero(encoder: str) -> None:
 
 
 def test_a_text_longer_than_the_input_window_is_read_to_its_end(encoder: str) -> None:
-    """It is divided into segments that fit."""
     compared = interaction(encoder)
     long = " ".join(["the cat eats"] * 20)
     assert compared.size([long]) == 60
@@ -122,7 +120,6 @@ def test_a_text_longer_than_the_input_window_is_read_to_its_end(encoder: str) ->
 
 
 def test_a_trained_reader_answers_about_new_documents(trained: LateInteractionClassifier) -> None:
-    """Scores are the probabilities of the labels."""
     reads = [
         Read((f"a young {animal} sleeps in the house", "it eats"), question, choices=LABELS)
         for animal, question in (("dog", DOG), ("cow", DOG), ("cat", CAT), ("cow", CAT))
@@ -138,7 +135,6 @@ def test_a_trained_reader_answers_about_new_documents(trained: LateInteractionCl
 def test_unsuitable_models_and_inputs_are_refused(
     trained: LateInteractionClassifier, encoder: str, tmp_path: Path
 ) -> None:
-    """Examples: no model, another encoder, an unknown choice, a pair, too few positions."""
     with pytest.raises(UserError, match="LateInteractionClassifier has no model"):
         LateInteractionClassifier().read([Read(("a dog",), DOG)])
     save_encoder(tmp_path, seed=1)
@@ -155,7 +151,6 @@ def test_unsuitable_models_and_inputs_are_refused(
 
 
 def test_a_pipeline_learns_and_answers(encoder: str, tmp_path: Path) -> None:
-    """The documents of the run are from another split."""
     inputs, targets = lessons()
     for split, places in (("train", range(24)), ("test", range(24, 36))):
         rows = [

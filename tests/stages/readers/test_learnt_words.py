@@ -21,7 +21,6 @@ LAST = "In the end he kills the guard, reveals the truth and the story ends with
 
 
 def test_good_and_bad_opinions_are_recognised() -> None:
-    """Scores are log-probabilities."""
     reads = [Read((text,), choices=("good", "bad")) for text in (GOOD, BAD)]
     outputs = checked_read(Polarity(), reads)
     assert [output.text for output in outputs] == ["good", "bad"]
@@ -29,7 +28,6 @@ def test_good_and_bad_opinions_are_recognised() -> None:
 
 
 def test_a_negation_changes_the_words_after_it() -> None:
-    """It changes up to three words, also in tokenised text."""
     assert opinion_words("It is n't very good, really.") == {
         "it", "isn't", "not very", "not good", "really",
     }  # fmt: skip
@@ -42,7 +40,6 @@ def test_a_negation_changes_the_words_after_it() -> None:
     [(range(0, 900, 45), "Hero"), (range(0, 45, 9), "Villain/Antagonist"), ([], "Hero")],
 )
 def test_a_person_in_all_parts_of_a_book_is_the_hero(places: Sequence[int], label: str) -> None:
-    """A person with many passages in one part is not; without passages, the first choice wins."""
     chunks = tuple(BOOK.chunk(place, place + 8) for place in places)
     read = Read(chunks, "Tom", choices=("Hero", "Villain/Antagonist"))
     [output] = checked_read(Presence(), [read])
@@ -50,7 +47,6 @@ def test_a_person_in_all_parts_of_a_book_is_the_hero(places: Sequence[int], labe
 
 
 def test_a_beginning_precedes_an_end() -> None:
-    """The probabilities of both orders have the sum 1."""
     pairs = [(FIRST, LAST), (LAST, FIRST)]
     reads = [Read(pair, pair=pair) for pair in pairs]
     right, wrong = (output.score for output in checked_read(Precedence(), reads))
@@ -65,6 +61,5 @@ def test_a_beginning_precedes_an_end() -> None:
     [(Polarity(), "two choices"), (Presence(), "two choices"), (Precedence(), "pairs of texts")],
 )
 def test_missing_choices_and_pairs_are_reported(reader: Any, message: str) -> None:
-    """The error states the requirement of the reader."""
     with pytest.raises(ValueError, match=message):
         reader.read([Read((GOOD,))])

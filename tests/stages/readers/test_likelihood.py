@@ -149,7 +149,6 @@ TEXTS = (STORY, STORY[:90], STORY[40:200], "The cat", "猫 🐈", STORY[:90])
 def test_log_likelihoods_equal_those_of_a_plain_loop(
     folders: dict[str, str], name: str, per_token: bool
 ) -> None:
-    """Passages of many lengths are one batch; a chat template is ignored."""
     model = folders[name]
     reads = [Read((text,), "A question?", "An instruction.") for text in TEXTS]
     outputs = checked_read(_generative(model, per_token=per_token), reads)
@@ -199,7 +198,6 @@ def test_equal_passages_and_prefixes_are_read_once(folders: dict[str, str]) -> N
 def test_pseudo_log_likelihoods_equal_those_of_a_plain_loop(
     folders: dict[str, str], name: str, special: bool
 ) -> None:
-    """Each token is masked in turn; several passages are one batch."""
     model = folders[name]
     words: Any = AutoTokenizer.from_pretrained(model)
     texts = [STORY[:60], "The cat took the mill", "three sons", STORY[:60]]
@@ -218,7 +216,6 @@ def test_pseudo_log_likelihoods_equal_those_of_a_plain_loop(
 
 
 def test_several_masks_per_row_need_fewer_rows(folders: dict[str, str]) -> None:
-    """Each token is masked once, in places that depend on the seed; scores differ from one mask."""
     model, reads = folders["bert"], [Read((STORY[:60],)), Read(("three sons",))]
     with rows_read(model, "AutoModelForMaskedLM") as rows:
         [cheap, _] = _scores(_masked(model, masks=4, per_token=False), reads)
@@ -239,7 +236,6 @@ def test_several_masks_per_row_need_fewer_rows(folders: dict[str, str]) -> None:
 def test_inputs_other_than_a_single_passage_are_refused(
     folders: dict[str, str], make: Callable[[str], Any]
 ) -> None:
-    """Examples: several passages, none, an empty or long one, a pair."""
     reader = make(folders["gpt2" if make is _generative else "bert"])
     for read, message in (
         (Read(("a", "b")), "one passage, but the input has 2"),
@@ -258,7 +254,6 @@ def test_inputs_other_than_a_single_passage_are_refused(
 
 
 def test_unsuitable_models_are_refused(folders: dict[str, str]) -> None:
-    """Examples: no mask, too few positions; the errors contain the fix."""
     with pytest.raises(UserError, match="has no mask token"):
         PseudoLogLikelihood(folders["gpt2"], max_input_tokens=64).load()
     with pytest.raises(UserError, match=r"has 256 positions, but max_input_tokens needs 257"):
@@ -383,7 +378,6 @@ def test_the_perplexity_equals_that_of_the_authors(folders: dict[str, str]) -> N
 
 
 def test_the_mean_of_scores_is_read_in_one_round() -> None:
-    """Without hits the value is None; with choices the score of the first one counts."""
     document = Document("d", "abc")
     chunks = [document.chunk(0, 1), document.chunk(1, 3)]
     assert _driven(Mean(), document, chunks, [-1.0, -4.0]) == -2.5
@@ -393,7 +387,6 @@ def test_the_mean_of_scores_is_read_in_one_round() -> None:
 
 
 def test_the_mean_requires_scores() -> None:
-    """A perplexity requires scores per token; the errors contain the fix."""
     document = Document("d", "abc")
     chunks = [document.chunk(0, 3)]
     with pytest.raises(ValueError, match="needs a reader that returns scores"):

@@ -59,7 +59,6 @@ def answer(reader: Reader, read: Read) -> Output:
 
 
 def test_a_prefix_is_a_share_of_all_characters() -> None:
-    """Passages count as one text; the copied characters of the document are read."""
     read = Read(("Who sat?\n\n", complete()))
     output = answer(Prefix(0.25), read)
     both = "Who sat?\n\n" + TEXT
@@ -73,7 +72,6 @@ def test_a_prefix_is_a_share_of_all_characters() -> None:
 
 
 def test_a_majority_option_is_the_choice_with_a_number() -> None:
-    """Numbers start at 1; a missing number is an error."""
     read = Read((complete(),), choices=("x", "y"))
     assert answer(MajorityOption(2), read) == Output("y", read=(), cut=len(TEXT))
     with pytest.raises(ValueError, match="option 3 exceeds the number of choices, 2"):
@@ -81,7 +79,6 @@ def test_a_majority_option_is_the_choice_with_a_number() -> None:
 
 
 def test_a_majority_answer_depends_on_the_question() -> None:
-    """A question that was not learned is an error."""
     reader = MajorityAnswer({"Nobody sat.": "Contradiction"})
     assert answer(reader, Read((complete(),), "Nobody sat.")).text == "Contradiction"
     with pytest.raises(ValueError, match="lacks the question 'Somebody sat"):
@@ -93,7 +90,6 @@ def test_a_majority_answer_depends_on_the_question() -> None:
     [(Prefix(), "share"), (MajorityOption(), "option"), (MajorityAnswer(), "answers")],
 )
 def test_readers_that_have_not_learned_are_refused(reader: Reader, parameter: str) -> None:
-    """The error contains the fix; for a known task, it is raised before a run."""
     message = rf"`{parameter}` is not set: `train` learns it from the train split"
     with pytest.raises(UserError, match=message):
         answer(reader, Read((complete(),), choices=("x",)))
@@ -106,7 +102,6 @@ def test_readers_that_have_not_learned_are_refused(reader: Reader, parameter: st
 
 
 def test_a_fixed_answer_and_the_given_order_are_constant() -> None:
-    """The given order has one number per part of the document."""
     read = Read((complete(),), "Who?")
     assert FixedAnswer("50%").read([read, Read(())]) == [
         Output("50%", read=(), cut=len(TEXT)),
@@ -129,7 +124,6 @@ def test_a_fixed_answer_and_the_given_order_are_constant() -> None:
 def test_a_random_span_consists_of_consecutive_words(
     texts: list[str], words: int, seed: int
 ) -> None:
-    """Their number is the parameter or that of all words; other characters are cut."""
     joined = "\n".join(texts)
     document = Document("d", joined)
     starts = [sum(len(text) + 1 for text in texts[:n]) for n in range(len(texts))]
@@ -153,7 +147,6 @@ def _offsets(text: str) -> list[tuple[int, int]]:
 
 
 def test_a_random_answer_is_one_of_the_parameter_or_of_the_choices() -> None:
-    """Answers are uniformly distributed; without any, the input fails."""
     reads = [Read((complete(),), f"Question {n}?", choices=("x", "y")) for n in range(2000)]
     counts = Counter(output.text for output in RandomAnswer(LETTERS).read(reads))
     assert set(counts) == set(LETTERS)
@@ -165,7 +158,6 @@ def test_a_random_answer_is_one_of_the_parameter_or_of_the_choices() -> None:
 
 @pytest.mark.parametrize("kind", [RandomSpan(3), RandomAnswer(LETTERS)])
 def test_random_outputs_depend_only_on_seed_question_and_passages(kind: Any) -> None:
-    """They do not depend on the order of inputs or on other inputs."""
     reads = [Read((complete(),), f"Question {n}?") for n in range(40)]
     separate = [answer(kind, read) for read in reads]
     order = random.Random(0).sample(range(40), 40)
@@ -221,7 +213,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_naive_row_of_scrolls_is_learned_run_and_shown(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One command learns all its pipelines and prints the next one; the row is in the table."""
     monkeypatch.chdir(tmp_path)
     (data / "scrolls/qmsum/train.jsonl").rename(data / "away.jsonl")
     errors = leporello("train", "naive", "--suite", "scrolls", status=2).stderr
@@ -252,7 +243,6 @@ def test_the_naive_row_of_scrolls_is_learned_run_and_shown(
 def test_documents_are_left_out_where_at_least_two_have_references(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Examples without references are skipped; a task with one document is reported."""
     rows = [row(n, f"Who?\n\n{n * 100}", n * 10) for n in "123"]
     del rows[2]["output"]
     split(data, "qasper", "validation", rows)
@@ -267,7 +257,6 @@ def test_documents_are_left_out_where_at_least_two_have_references(
 
 
 def test_the_baselines_of_the_papers_are_named_pipelines() -> None:
-    """They read the official prompt, without additions."""
     pipelines = load_pipelines([]).pipelines
     for name in OF_BENCHMARKS:
         [point] = pipelines[name]
@@ -279,7 +268,6 @@ def test_the_baselines_of_the_papers_are_named_pipelines() -> None:
 
 @pytest.mark.parametrize(("benchmark", "count"), [("scrolls", 7), ("zero_scrolls", 10)])
 def test_every_task_of_a_leaderboard_has_a_naive_baseline(benchmark: str, count: int) -> None:
-    """By default the pipeline runs on this task."""
     config = load_pipelines([])
     prefix = f"{benchmark.replace('_', '-')}-naive-"
     baselines = {n: points[0] for n, points in config.pipelines.items() if n.startswith(prefix)}

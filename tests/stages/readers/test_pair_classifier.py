@@ -54,7 +54,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_trained_classifier_distinguishes_authors_by_their_style(trained: str) -> None:
-    """The paragraphs are new; the score is the probability of `same`."""
     reads, expected = pairs(40, seed=1)
     outputs = checked_read(PairClassifier(trained), reads)
     assert [output.text for output in outputs] == expected
@@ -65,7 +64,6 @@ def test_a_trained_classifier_distinguishes_authors_by_their_style(trained: str)
 
 
 def test_the_threshold_decides_between_the_labels(trained: str) -> None:
-    """It does not change the probability."""
     reads, _ = pairs(10, seed=2)
     scores = [output.score for output in PairClassifier(trained).read(reads)]
     strict = PairClassifier(trained, threshold=1.0).read(reads)
@@ -74,7 +72,6 @@ def test_the_threshold_decides_between_the_labels(trained: str) -> None:
 
 
 def test_scores_depend_neither_on_the_order_of_a_pair_nor_on_the_batch(trained: str) -> None:
-    """The score of two equal texts is high."""
     reads, _ = pairs(30, seed=3)
     reversed_reads = [Read((), pair=read.pair and read.pair[::-1]) for read in reads]
     scores = [output.score for output in PairClassifier(trained).read(reads)]
@@ -111,7 +108,6 @@ def test_features_equal_a_direct_computation() -> None:
 
 
 def test_families_of_features_can_be_left_out(tmp_path: Path) -> None:
-    """A trained model uses its families, whatever the parameter of the reader is."""
     PairClassifier(features=("punctuation",)).learn(*pairs(60), tmp_path)
     classifier = PairClassifier(str(tmp_path / "model"))
     reads, expected = pairs(20, seed=4)
@@ -122,7 +118,6 @@ def test_families_of_features_can_be_left_out(tmp_path: Path) -> None:
 
 
 def test_unsuitable_inputs_and_models_are_refused(trained: str, tmp_path: Path) -> None:
-    """Examples: no model, no pair, labels of another task, one class, a missing folder."""
     with pytest.raises(UserError, match="PairClassifier has no model"):
         PairClassifier().load()
     with pytest.raises(ValueError, match="use the combiner AssignAuthors or ClusterAuthors"):
@@ -145,7 +140,6 @@ def _network(
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "longformer"])
 def test_a_transformers_model_reads_the_pair_as_two_segments(name: str, tmp_path: Path) -> None:
-    """Scores equal those of transformers; pairs of different lengths are one batch."""
     model = _network(tmp_path, name)
     classifier = PairClassifier(model, max_input_tokens=120, device="cpu")
     texts = [
@@ -170,7 +164,6 @@ def test_a_transformers_model_reads_the_pair_as_two_segments(name: str, tmp_path
 
 
 def test_a_pair_longer_than_the_input_window_is_cut_or_refused(tmp_path: Path) -> None:
-    """The longer text is cut first; the output has the spans that were read."""
     model = _network(tmp_path)
     document = Document("d", "The cat took. " + "The eldest took the mill. " * 30)
     short, long = document.chunk(0, 13), document.chunk(14, len(document.text))
@@ -189,7 +182,6 @@ def test_a_pair_longer_than_the_input_window_is_cut_or_refused(tmp_path: Path) -
 
 
 def test_the_label_same_is_recognised_by_its_name(tmp_path: Path) -> None:
-    """If labels have no names it is the second one; other labels are refused."""
     pair = [Read((), pair=("The cat took the boots.", "Why, said the cat."))]
     parameters: dict[str, Any] = {"max_input_tokens": 100, "device": "cpu"}
     with_names = _network(tmp_path / "with_names", labels=("SAME", "different"))

@@ -30,14 +30,12 @@ DOCUMENT = Document("story", STORY)
     ],
 )
 def test_invalid_templates_are_refused(template: str, message: str) -> None:
-    """The error contains the field and the allowed ones."""
     for reader in (Seq2Seq, CausalLM):
         with pytest.raises(ValueError, match=message):
             reader(model="none", prompt=template)
 
 
 def test_contradictory_parameters_are_refused() -> None:
-    """The constructor raises the error."""
     with pytest.raises(ValueError, match="min_new_tokens"):
         Seq2Seq(model="none", min_new_tokens=9, max_new_tokens=8)
     with pytest.raises(ValueError, match="stop contains an empty string"):
@@ -49,7 +47,6 @@ def test_contradictory_parameters_are_refused() -> None:
 
 
 def test_lines_of_a_template_with_only_empty_fields_are_removed() -> None:
-    """Blank lines around them are joined."""
     template = Template("{instruction}\n\n{title}\n\n\nQ: {question}\n{choices}\n\n{context}\n\nA:")
     passages = ("one {x}", "", "two\n\n\nlines")
     assert template.render(Read(passages)) == "one {x}\n\ntwo\n\n\nlines\n\nA:"
@@ -62,7 +59,6 @@ def test_lines_of_a_template_with_only_empty_fields_are_removed() -> None:
 
 
 def test_lead_answers_with_the_first_words_or_the_first_choice() -> None:
-    """The words may be from several passages."""
     chunk = DOCUMENT.chunk(0, 9)
     read = Read((chunk, "  had  three\nsons 猫は。"))
     assert Lead(words=4).read([read]) == [
@@ -74,7 +70,6 @@ def test_lead_answers_with_the_first_words_or_the_first_choice() -> None:
 
 
 def test_best_sentence_answers_with_the_sentence_nearest_to_the_question() -> None:
-    """Rare terms count more; with choices, it answers with the nearest choice."""
     chunk = DOCUMENT.chunk(0, len(STORY))
     read = Read((chunk, "Dogs bark."), "Who had nothing but the cat?")
     output = BestSentence().read([read])[0]

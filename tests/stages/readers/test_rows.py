@@ -43,12 +43,10 @@ def first(question: str, *passages: Chunk | str, wrong: str = "") -> str:
     ],
 )
 def test_the_header_of_a_table_names_its_cells(question: str, answer: str) -> None:
-    """An empty cell does not answer; the candidates stay if the question names no row."""
     assert first(question, PORTS, wrong="21") == answer
 
 
 def test_a_later_part_of_a_table_has_the_header_of_the_table() -> None:
-    """The header is in the document before the passage."""
     document = Document("ports", f"Ports\n\n{PORTS}\n")
     passage = document.chunk(document.text.index("Memel"), len(document.text))
     assert first("How many ships did Libau have in 2023?", passage, wrong="33") == "31"
@@ -65,7 +63,6 @@ def test_a_later_part_of_a_table_has_the_header_of_the_table() -> None:
     ],
 )
 def test_a_column_of_another_table_does_not_answer(question: str, answer: str) -> None:
-    """The question asks for a column that only other rows have."""
     assert first(question, CREW, wrong="40") == answer
 
 
@@ -81,12 +78,10 @@ def test_a_column_of_another_table_does_not_answer(question: str, answer: str) -
     ],
 )
 def test_an_item_is_found_by_its_number(question: str, answer: str) -> None:
-    """Its line is the answer; the candidates stay if the question asks for more than the item."""
     assert first(question, RULES, wrong="Rule 3") == answer
 
 
 def test_the_best_candidate_in_a_numbered_item_answers_questions_on_it() -> None:
-    """Candidates in other lines come later."""
     spans = [(RULES.index(text), text) for text in ("ten", "on Fridays")]
     candidates = [Candidate(text, 0, start, start + len(text), 1.0) for start, text in spans]
     assert looked_up("When is coal paid by rule 3?", [RULES], candidates)[0].text == "on Fridays"
@@ -109,5 +104,4 @@ PLAY = "Ida: Good day.\nSven: Who is there?\nIda: It is I, who came from the sea
 def test_a_question_names_a_line_by_its_label(
     question: str, text: str, wrong: str, answer: str
 ) -> None:
-    """The label decides in the list where the reader found its answer, but not among speeches."""
     assert first(question, text, wrong=wrong) == answer

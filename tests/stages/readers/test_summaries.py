@@ -49,7 +49,6 @@ def sentences() -> st.SearchStrategy[str]:
 def test_a_summary_consists_of_slices_in_order(
     texts: list[str], question: str, data: st.DataObject
 ) -> None:
-    """Its text is the cleaned text of its spans; its length is limited."""
     words = data.draw(st.none() | st.integers(1, 40))
     summary = summariser().summarise(texts, question, words=words)
     pieces = [clean(texts[text][start:end]) for text, start, end in summary.spans]
@@ -65,13 +64,11 @@ def test_a_summary_consists_of_slices_in_order(
 
 @pytest.mark.parametrize("texts", [[], [""], ["\n \n", "..."], ["{vocalsound} !"]])
 def test_texts_without_words_have_an_empty_summary(texts: list[str]) -> None:
-    """Its score is the lowest one."""
     summary = summariser().summarise(texts, "What?")
     assert (summary.text, summary.spans, summary.score) == ("", (), NOTHING)
 
 
 def test_turns_keep_their_speakers_and_lose_their_marks() -> None:
-    """Turns about the question are chosen."""
     summary = summariser().summarise([MEETING], "What did they say about the battery?", words=40)
     assert summary.text.splitlines() == [
         "Ann: The battery of the remote should last for two years at least , I think .",
@@ -105,12 +102,10 @@ def test_turns_keep_their_speakers_and_lose_their_marks() -> None:
 def test_questions_require_a_summary_or_a_short_answer(
     question: str, instruction: str, expected: Wanted
 ) -> None:
-    """This depends on the words of the question and of the instruction."""
     assert wanted(question, instruction) is expected
 
 
 def test_questions_about_meetings_often_require_a_summary() -> None:
-    """Questions about opinions and reasons of speakers do, questions about numbers do not."""
     assert is_script([MEETING])
     assert not is_script([REPORT])
     assert wanted("Why did Ben reject the solar cell?", texts=[MEETING]) is Wanted.TOPIC

@@ -18,8 +18,6 @@ from leporello.text.typed.schema import schema_of
 
 @pytest.mark.parametrize("mode", ["chat", "messages", "completions"])
 def test_a_request_contains_the_schema(mode: str) -> None:
-    """The field depends on the protocol; plain completions have no field for it."""
-
     def script(request: Request) -> None:
         message = {"content": [{"type": "text", "text": '{"answer": 7}'}], "usage": {}}
         request.send(json.dumps(message).encode()) if mode == "messages" else reply(
@@ -46,7 +44,6 @@ def test_a_request_contains_the_schema(mode: str) -> None:
 def test_a_model_with_random_weights_generates_valid_values(
     tmp_path: Path, name: str, beams: int
 ) -> None:
-    """Decoding only allows tokens that fit the schema."""
     save(name, tmp_path)
     kind: Any = CausalLM if name in ("gpt2", "chat") else Seq2Seq
     reader = kind(str(tmp_path), max_new_tokens=60, num_beams=beams, max_input_tokens=100)

@@ -194,17 +194,11 @@ def check_same(expected: list[Output], outputs: list[Output]) -> None:
 
 @pytest.mark.parametrize(
     "parameters",
-    [
-        {},
-        {"repetition_penalty": 1.3},
-        {"min_new_tokens": 6},
-        {"stop": ("o", " t", "\n")},
-    ],
+    [{}, {"repetition_penalty": 1.3}, {"min_new_tokens": 6}, {"stop": ("o", " t", "\n")}],
 )
 def test_outputs_equal_those_of_transformers(
     parameters: dict[str, Any], reader: Callable[..., CausalLM]
 ) -> None:
-    """Outputs include texts, their lengths, scores and scores of choices."""
     expected = reader(backend="transformers", device="cpu", **parameters).read(reads())
     check_same(expected, reader(**parameters).read(reads()))
     assert len({output.output_tokens for output in expected}) > 3
@@ -241,13 +235,11 @@ def test_all_prompts_are_sent_in_one_call(reader: Callable[..., CausalLM]) -> No
 def test_unsupported_options_are_refused(
     parameters: dict[str, Any], message: str, reader: Callable[..., CausalLM]
 ) -> None:
-    """The constructor raises the error."""
     with pytest.raises(ValueError, match=message):
         reader(**parameters)
 
 
 def test_another_device_is_refused(reader: Callable[..., CausalLM]) -> None:
-    """The error names the device of vLLM and the variable that selects a GPU."""
     with pytest.raises(UserError, match=r"vllm runs on '.*' here, not on device 'abacus'.*CUDA_"):
         reader(device="abacus").load()
 
@@ -255,7 +247,6 @@ def test_another_device_is_refused(reader: Callable[..., CausalLM]) -> None:
 def test_a_missing_gpu_is_reported(
     reader: Callable[..., CausalLM], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error names another backend."""
     place = importlib.import_module("vllm.platforms")
     monkeypatch.setattr(place, "current_platform", SimpleNamespace(device_type=""))
     vllm_causal.load.cache_clear()
@@ -266,7 +257,6 @@ def test_a_missing_gpu_is_reported(
 def test_the_error_for_a_missing_package_names_the_extra(
     reader: Callable[..., CausalLM], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error contains the command that installs it."""
     monkeypatch.setitem(sys.modules, "vllm", None)
     vllm_causal.load.cache_clear()
     with pytest.raises(UserError, match=r"pip install 'leporello\[vllm\]'"):

@@ -26,14 +26,12 @@ CHUNKS = chunked(TEXT)
     ],
 )
 def test_tasks_about_the_complete_document_return_all_chunks(question: str, count: int) -> None:
-    """Questions return the hits of the inner retriever."""
     [hits] = retrieve(ByQuestion(BM25(3)), examples_of([question], CHUNKS), CHUNKS)
     assert len(hits) == count
 
 
 @pytest.mark.parametrize(("complete", "count"), [(20, 20), (19, 3)])
 def test_short_documents_are_returned_completely(complete: int, count: int) -> None:
-    """The hits come first, the other chunks follow in the order of the document."""
     examples = examples_of(["Which fact is about number 7?"], CHUNKS)
     [hits] = retrieve(ByQuestion(BM25(3), complete=complete), examples, CHUNKS)
     [expected] = retrieve(BM25(3), examples, CHUNKS)
@@ -44,7 +42,6 @@ def test_short_documents_are_returned_completely(complete: int, count: int) -> N
 
 
 def test_a_question_in_other_words_reads_a_short_document_with_a_note() -> None:
-    """No chunk has a word of the question."""
     examples = examples_of(["Wherefore?"], CHUNKS)
     with collect_notes() as notes:
         [hits] = retrieve(ByQuestion(BM25(3), complete=20), examples, CHUNKS)
@@ -54,7 +51,6 @@ def test_a_question_in_other_words_reads_a_short_document_with_a_note() -> None:
 
 @given(st.integers(1, 30), st.integers(0, 25))
 def test_retrievers_by_place_return_k_chunks_in_document_order(k: int, count: int) -> None:
-    """`Ends` returns the first and last chunks."""
     chunks = CHUNKS[:count]
     for retriever in (First(k), Ends(k), Evenly(k)):
         [hits] = retriever.retrieve(["?"], chunks)

@@ -49,7 +49,6 @@ def test_scores_of_token_vectors_equal_those_of_the_library(
 
 
 def test_long_questions_and_chunks_are_not_cut(tiny: str) -> None:
-    """Both are longer than the input window of the model."""
     [chunk] = chunked("The cat wore red boots " * 40, mark="@")
     model: Any = load_multi_vector(tiny)
     retriever, question = ColBERT(model=tiny), "The cat wore red boots"
@@ -84,7 +83,6 @@ def vectors_of(retriever: LateChunks | Dense, chunks: Any) -> Any:
 
 
 def test_tokens_of_a_document_are_pooled_by_chunk(bert: str) -> None:
-    """The vector is a mean of tokens, which depend on the text around the chunk."""
     single, chunks = chunked("The boots were red", mark="@"), chunked("The boots. Were red. Here.")
     model: Any = load_embedder(bert)
     states = model.encode(single[0].text, output_value="token_embeddings").numpy()[1:-1]
@@ -120,7 +118,6 @@ def splade(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_scores_of_sparse_vectors_equal_those_of_the_library(splade: str) -> None:
-    """They are dot products; a text longer than the input window has its maximal weights."""
     chunks, questions = chunked(TEXT), ["Who got the cat?", " "]
     model: Any = load_sparse(splade)
     documents = model.encode_document([chunk.text for chunk in chunks])
@@ -156,7 +153,6 @@ def test_the_default_model_of_colbert_finds_paraphrases() -> None:
 
 @pytest.mark.parametrize("overlap", [0, 0.3, 1])
 def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
-    """Segments cover the tokens in order and without gaps."""
     encoder = late._SegmentEncoder(load_embedder(bert), "", overlap)
     for tokens in (1, encoder.room, encoder.room + 1, 5 * encoder.room + 3):
         parts = [*encoder._segments(tokens)]

@@ -32,7 +32,6 @@ def _span(part: str, text: str = TEXT) -> Span:
 
 
 def test_the_oracle_ranks_chunks_by_their_share_of_the_evidence() -> None:
-    """Equal shares are in document order; chunks without evidence are not returned."""
     document = Document("d", TEXT)
     chunks = _chunks(document, 4)
     both = (_span("dog, old and blind"), _span("Nobody"))
@@ -49,7 +48,6 @@ def test_the_oracle_ranks_chunks_by_their_share_of_the_evidence() -> None:
 
 
 def test_hits_of_an_oracle_depend_only_on_the_gold_of_their_example() -> None:
-    """Other examples on the same document do not matter."""
     document = Document("d", TEXT)
     chunks = _chunks(document, 4)
     parts = ("cat sat", "blind", "Nobody saw", "came back")
@@ -107,7 +105,6 @@ def test_without_such_a_chunk_oracle_answer_ranks_by_similarity() -> None:
 
 
 def test_mixed_chooses_by_seed_and_id() -> None:
-    """The share is right on average; order, other examples and processes do not matter."""
     document = Document("d", TEXT)
     chunks = _chunks(document, 4)
     examples = [Example(f"e{n}", document, "dog", evidence=(_span("Nobody"),)) for n in range(400)]
@@ -156,7 +153,6 @@ pipelines:
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_results_with_an_oracle_are_marked_as_seeing_the_gold(tmp_path: Path, workers: int) -> None:
-    """Each example uses its own gold, with and without workers."""
     parts = ("cat sat", "Nobody saw", "came back")
     rows = [{"id": p, "document_id": "d", "question": "?", "evidence": [p]} for p in parts]
     rows[0]["document"] = TEXT

@@ -42,7 +42,6 @@ def _texts(retriever: Any, question: str) -> list[str]:
 
 
 def test_mmr_ranks_similar_passages_lower() -> None:
-    """Without diversity it does not."""
     plain = _texts(MMR(BM25(k=5), k=3, diversity=0.0), "Who feeds the mule?")
     diverse = _texts(MMR(BM25(k=5), k=3, diversity=0.6), "Who feeds the mule?")
     assert sum("Odile" in text for text in plain) == 2
@@ -82,7 +81,6 @@ def test_hits_stay_complete_if_no_sentence_has_a_word_of_the_question() -> None:
 
 
 def test_a_tree_is_searched_below_a_summary_without_the_words_of_the_question() -> None:
-    """The hit is the passage below it; the summary is not a hit."""
     document = Document("farm", FARM)
     chunks = divide(Paragraphs(size=12), document)
     roots = [

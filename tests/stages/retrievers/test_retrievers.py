@@ -83,13 +83,11 @@ def spans(hits: Sequence[Hit]) -> list[tuple[int, int]]:
     [TfIdf(k=1), BM25(k=1), Fusion((TfIdf(), BM25()), k=1), Neighbours(BM25(k=1), 0, 0)],
 )
 def test_chinese_is_searched_by_words(retriever: Any) -> None:
-    """Words are recognised in text without spaces."""
     hits = lists_of(retriever, ["谁得到了驴?"], chunked(CHINESE, mark="。"))[0]
     assert [hit.chunk.text for hit in hits] == ["二儿子得到了驴。"]
 
 
 def test_all_first_and_random_return_chunks_by_their_definition() -> None:
-    """`Random` depends on its seed and on the document."""
     chunks, others = chunked(STORY), chunked(STORY, name="another")
     assert lists_of(All(), ["x"], chunks) == [[Hit(chunk, 0.0) for chunk in chunks]]
     assert lists_of(First(k=2), ["x"], chunks) == [[Hit(chunk, 0.0) for chunk in chunks[:2]]]
@@ -206,7 +204,6 @@ def test_scores_of_bm25_follow_the_formula_with_the_idf_of_lucene(
 @pytest.mark.parametrize("count", [3, 30])
 @pytest.mark.parametrize("retriever", [BM25(), TfIdf()])
 def test_passages_without_a_word_of_the_question_are_not_hits(retriever: Any, count: int) -> None:
-    """A word in half of the chunks finds these; a word in no chunk finds nothing, with a note."""
     chunks = joined(["Nets are mended."] * count + ["The boiler hisses."] * count)
     [hits] = lists_of(retriever, ["boiler"], chunks)
     assert [hit.chunk for hit in hits] == chunks[count : count + 10]
@@ -238,7 +235,6 @@ def test_passages_without_a_word_of_the_question_are_not_hits(retriever: Any, co
 def test_words_are_found_whatever_code_points_write_them(
     retriever: Any, count: int, word: str, other: str
 ) -> None:
-    """The hit is a span of the unchanged text, which is found by either spelling."""
     for written, queried in ((word, other), (other, word)):
         chunks = joined([*(f"Line {n} is dull." for n in range(count)), f"See {written} there."])
         [[hit]] = lists_of(retriever, [f"Where, {queried}?"], chunks)
@@ -267,13 +263,11 @@ def test_fusion_adds_reciprocal_ranks() -> None:
 
 
 def test_fusion_without_retrievers_is_refused() -> None:
-    """The constructor raises the error."""
     with pytest.raises(ValueError, match="at least one retriever"):
         Fusion(())
 
 
 def test_neighbours_joins_hits_that_touch() -> None:
-    """Hits are extended; those that overlap or touch are joined, with the best score."""
     document = Document("d", "aa bb cc dd ee ff gg hh")
     chunks = [document.chunk(i, i + 2) for i in range(0, 23, 3)]  # blanks belong to no chunk
     [hits] = lists_of(Neighbours(Fixed((6, 0, 3)), before=1, after=1), ["x"], chunks)
@@ -287,7 +281,6 @@ def test_neighbours_joins_hits_that_touch() -> None:
 
 
 def test_texts_are_divided_into_segments_that_fit_the_input_window(model: str) -> None:
-    """Segments are in order, and lose only blanks."""
     encoder = load_cross_encoder(model)
     for text in (
         STORY * 5,
@@ -304,7 +297,6 @@ def test_texts_are_divided_into_segments_that_fit_the_input_window(model: str) -
 
 
 def test_dense_scores_a_long_chunk_by_its_best_segment(model: str) -> None:
-    """The score is the best cosine; segments with their prefix fit the input window."""
     retriever = Dense(model=model, query_prefix="The king: ", passage_prefix="cat: ")
     document = Document("d", STORY)
     [[hit]] = lists_of(retriever, ["boots"], [document.chunk(0, len(STORY))])
@@ -319,7 +311,6 @@ def test_dense_scores_a_long_chunk_by_its_best_segment(model: str) -> None:
 
 
 def test_embeddings_of_a_collection_are_those_of_its_files(model: str, tmp_path: Path) -> None:
-    """Scores equal those without files, also with a graph, whether it is cached or not."""
     texts = [f"{word} and a fish" for word in dict.fromkeys(STORY.split()[:9])]
     files = [Document(f"{number}.txt", text) for number, text in enumerate(texts)]
     questions = ["the fish", "cat"]
@@ -337,13 +328,11 @@ def test_embeddings_of_a_collection_are_those_of_its_files(model: str, tmp_path:
 
 
 def test_a_prefix_as_long_as_the_input_window_is_refused(model: str) -> None:
-    """It leaves no room for text."""
     with pytest.raises(UserError, match="leaves no room"):
         lists_of(Dense(model=model, passage_prefix=STORY), ["x"], chunked(STORY))
 
 
 def test_minilm_finds_paraphrases_offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The packaged model also finds them far after the end of its input window."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     filler = "The weather was dull and nothing happened. " * 60
     text = f"Rabbits eat carrots.\t{filler}He passed away in the spring. {filler}\tShips sail."
@@ -352,7 +341,6 @@ def test_minilm_finds_paraphrases_offline(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_rerank_orders_hits_by_scores_of_a_cross_encoder(model: str) -> None:
-    """They are logits of question and passage; of several segments, the best one counts."""
     document = Document("d", STORY)
     half = STORY.index("The cat asked")
     chunks = [document.chunk(0, 26), document.chunk(27, half), document.chunk(half, len(STORY))]
@@ -372,7 +360,6 @@ def test_rerank_orders_hits_by_scores_of_a_cross_encoder(model: str) -> None:
 
 
 def test_a_reader_without_scores_cannot_rerank() -> None:
-    """`Lead` is such a reader."""
     chunks = chunked(STORY)
     with pytest.raises(ValueError, match="a reader that returns scores"):
         retrieve(RerankByReader(TfIdf(k=5), Lead()), examples_of(QUESTIONS, chunks), chunks)
@@ -385,7 +372,6 @@ def test_a_reader_without_scores_cannot_rerank() -> None:
     k=st.integers(1, 10),
 )
 def test_the_best_chunks_equal_those_of_a_stable_sort(rows: list[list[float]], k: int) -> None:
-    """If scores are equal, the first chunks are chosen."""
     chunks = joined([*"abcdefghi"])
     scores = np.array(rows).reshape(-1, 9)
     expected = (-scores).argsort(axis=1, kind="stable")[:, :k]

@@ -39,7 +39,6 @@ def selected(
 
 
 def test_a_thesis_is_selected_from_its_introduction_to_its_bibliography() -> None:
-    """Sections before and after, and their subsections, are left out."""
     text = thesis(
         *("# On Ferries", "## Abstract", "## Dedication", "## Acknowledgements", "## Contents"),
         *("## List of Figures", "## 1 Introduction", "### 1.1 Aims", "## 2 Ropes", "### 2.1 Knots"),
@@ -66,7 +65,6 @@ def test_a_thesis_of_muld_is_selected_from_its_introduction() -> None:
 
 @pytest.mark.parametrize("entry", ["{} ..... {}", "{}    {}", "{} {}", "{}"])
 def test_an_introduction_in_a_table_of_contents_is_ignored(entry: str) -> None:
-    """Lines of the table have several formats."""
     titles = ("1 Introduction", "1.1 Aims", "2 Ropes", "References")
     contents = "\n".join(entry.format(title, page) for page, title in enumerate(titles, 5))
     text = f"Contents\n\n{contents}\n\n{TEXT}\n\n" + thesis(*titles)
@@ -89,7 +87,6 @@ def test_a_first_chapter_with_an_introduction_is_selected_completely() -> None:
     ],
 )
 def test_an_introduction_of_a_later_chapter_is_ignored(titles: Sequence[str]) -> None:
-    """The chapters before it are selected too."""
     assert selected(thesis(*titles)) == list(titles)
 
 
@@ -101,19 +98,16 @@ def test_an_introduction_of_a_later_chapter_is_ignored(titles: Sequence[str]) ->
     ],
 )
 def test_the_heading_of_an_introduction_is_recognised(title: str) -> None:
-    """It contains the word in any place and case."""
     text = thesis("# Preface", f"# {title}", "# Ropes")
     assert selected(text) == [f"# {title}", "# Ropes"]
 
 
 def test_without_an_introduction_front_matter_with_text_is_selected() -> None:
-    """A preface is selected, a table of contents is not."""
     text = thesis("Preface", "Contents", "1 Ropes", "2 Chains", "References")
     assert selected(text) == ["Preface", "1 Ropes", "2 Chains"]
 
 
 def test_if_all_sections_would_be_left_out_all_are_selected() -> None:
-    """A note reports it."""
     document = Document("d", thesis("# References", "# Appendix A Foo"))
     chunks = divide(Sections(), document)
     with collect_notes() as notes:

@@ -16,7 +16,6 @@ TEXTS = st.text(alphabet=st.sampled_from("ab Z.,;:()\n1é 語！\u2028\ud800"), 
 
 @given(TEXTS, st.integers(1, 5))
 def test_clauses_contain_all_words_in_order(text: str, longest: int) -> None:
-    """Only blanks are between clauses, and no clause exceeds the longest length."""
     spans = clause_spans(text, longest)
     assert "".join("".join(text[start:end] for start, end in spans).split()) == "".join(
         text.split()
@@ -27,7 +26,6 @@ def test_clauses_contain_all_words_in_order(text: str, longest: int) -> None:
 
 
 def test_the_items_of_a_list_are_clauses() -> None:
-    """Marks separate items, and stops separate sentences."""
     text = "It excludes: (a) what is public; (b) what was known. Dr. No signs."
     clauses = [text[start:end] for start, end in clause_spans(text)]
     assert clauses == [
@@ -43,7 +41,6 @@ QUESTION = "Who came?\n(A) Ann, with a boat\n(B) Bob\n and his dog\n(C) (nobody)
 
 @pytest.mark.parametrize("choices", [("A", "B", "C"), ("(A)", "(B)", "(C)")])
 def test_letters_refer_to_the_options_in_a_question(choices: tuple[str, ...]) -> None:
-    """ZeroSCROLLS has this layout; an option may have several lines."""
     question, options = lettered_options(QUESTION, choices)
     assert question == "Who came?"
     assert options == ("Ann, with a boat", "Bob\n and his dog", "(nobody)")
@@ -51,5 +48,4 @@ def test_letters_refer_to_the_options_in_a_question(choices: tuple[str, ...]) ->
 
 @pytest.mark.parametrize("choices", [("Ann", "Bob"), ("A", "D"), (), ("A", "Bob"), ("語", "本")])
 def test_choices_without_options_are_texts(choices: tuple[str, ...]) -> None:
-    """SCROLLS has this layout; letters without an option in the question are texts too."""
     assert lettered_options(QUESTION, choices) == (QUESTION, choices)

@@ -25,7 +25,6 @@ from leporello.text.looks import looks_english
     ],
 )
 def test_questions_that_begin_with_a_verb_ask_for_yes_or_no(question: str, expected: bool) -> None:
-    """A question that offers a choice does not."""
     assert asks_yes_no(question) is expected
 
 
@@ -40,12 +39,10 @@ def test_questions_that_begin_with_a_verb_ask_for_yes_or_no(question: str, expec
     ],
 )
 def test_names_to_choose_from_are_found(question: str, names: tuple[str, str] | None) -> None:
-    """They begin with capitals and are on both sides of `or`."""
     assert named_choices(question) == names
 
 
 def test_questions_ask_for_a_name_or_a_reason() -> None:
-    """`How many` asks for a number, `how` for a sentence; `what` is ambiguous."""
     assert all(map(asks_for_a_name, ["Who?", "In which year?", "How many are there?", "How fast?"]))
     assert all(map(asks_for_a_reason, ["Why?", "How did it end?", "Explain the plan"]))
     assert not any(map(asks_for_a_name, ["How is it?", "What is used?", "Whole grains?"]))
@@ -53,7 +50,6 @@ def test_questions_ask_for_a_name_or_a_reason() -> None:
 
 
 def test_statements_differ_from_questions_and_orders() -> None:
-    """They end with a stop, and do not begin with question words or imperatives."""
     assert is_statement("The tenant pays for repairs.")
     assert is_statement("Receiving Party shall not reverse engineer objects which it embodies.")
     assert not is_statement("Who pays for repairs?")
@@ -74,6 +70,5 @@ def test_statements_differ_from_questions_and_orders() -> None:
     ],
 )
 def test_english_is_recognised_by_its_most_common_words(text: str, expected: bool) -> None:
-    """A text of a few words always counts as English."""
     assert looks_english(" ".join([text] * 50)) is expected
     assert looks_english(text.split(maxsplit=1)[0])
