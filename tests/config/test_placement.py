@@ -21,7 +21,6 @@ from leporello.runs.run import run
 
 
 def write(folder: Path, text: str) -> Path:
-    """Writes a config and a task of six questions on three documents."""
     rows = [
         {"id": f"{document}{n}", "document": f"fox {document}. owl {n}. hen.", "question": "owl?"}
         for document in "abc"
@@ -36,7 +35,6 @@ def write(folder: Path, text: str) -> Path:
 
 
 def mine(folder: Path, placement: str) -> Path:
-    """Writes a pipeline `mine` with this placement."""
     return write(
         folder,
         f"""
@@ -52,12 +50,10 @@ def mine(folder: Path, placement: str) -> Path:
 
 
 def prepared_jobs(config: Path, *names: str, **options: Any) -> list[Job]:
-    """Returns the jobs of pipelines."""
     return prepare(RunOptions(pipelines=names or ["mine"], config=[config], **options))
 
 
 def faults(config: Path, *overrides: str) -> list[str]:
-    """Returns the faults of a config."""
     with pytest.raises(ConfigError) as caught:
         load_config([config], overrides, ["mine"])
     return [str(fault).replace(f"{config.parent}{os.sep}", "") for fault in caught.value.faults]

@@ -34,8 +34,6 @@ Install = Callable[..., Path]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Installs packages with entry points."""
-
     def make(name: str, source: str = LAST, version: str = "1.2", **points: str) -> Path:
         module = tmp_path / "site" / f"{name}.py"
         about = tmp_path / "site" / f"{name}-{version}.dist-info"
@@ -55,12 +53,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 def leporello(*words: object) -> Result:
-    """Calls the command line in this process; an error is the result's `exception`."""
     return CliRunner().invoke(application(), [*map(str, words)])
 
 
 def config(folder: Path, retriever: str) -> Path:
-    """Returns a config with one pipeline."""
     file = folder / "mine.yaml"
     file.write_text(f"pipelines:\n  mine: {{retriever: {retriever}, reader: {{class: Lead}}}}\n")
     return file

@@ -84,6 +84,5 @@ def _lines(path: Path) -> int:
 
 
 def _words(path: Path) -> int:
-    """Returns the number of words outside code."""
     text = path.read_text(encoding="utf-8")
     return len(re.sub(r"```.*?```", "", text, flags=re.DOTALL).split())

@@ -35,14 +35,12 @@ def modules(room: str) -> list[Path]:
 
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """Returns the imports and classes of a file, also those inside functions."""
     kinds = (ast.Import, ast.ImportFrom, ast.ClassDef)
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return tuple(node for node in ast.walk(tree) if isinstance(node, kinds))
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Yields the imports of a file, also those inside functions and for types only."""
     for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -67,7 +67,6 @@ def dangers(source: str) -> Iterator[str]:
 
 
 def dangers_of_call(node: ast.Call) -> Iterator[str]:
-    """Yields the dangers of a call."""
     name, arguments = ast.unparse(node.func), {k.arg: ast.unparse(k.value) for k in node.keywords}
     if name in _CALLS or name.endswith(_ENDS):
         yield name
@@ -85,8 +84,6 @@ def test_no_source_loads_pickles_or_runs_a_models_code() -> None:
     scans = {p.relative_to(ROOT).as_posix(): [*dangers(p.read_text("utf-8"))] for p in SOURCES}
     assert {path: scan for path, scan in scans.items() if scan} == _EXEMPT
 
-
-# Models
 
 READ = Read(("A cat.",), "Who?")
 
@@ -255,8 +252,6 @@ def test_no_service_is_asked_to_convert_pickles(
     Seq2Seq(str(tmp_path), device="cpu").read([READ])
     assert os.environ["DISABLE_SAFETENSORS_CONVERSION"] == "1"
 
-
-# Keys
 
 SECRET = "sk-7f/3+a\"b'ä"  # noqa: S105 -- not a real key; JSON, Python and URLs escape some of it
 
@@ -477,7 +472,6 @@ def test_an_error_of_a_constructor_does_not_contain_the_key(
 
 
 def files_with(folder: Path, secret: str) -> list[str]:
-    """Returns the files that contain a secret, also escaped."""
     forms = [secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]]
     forms += [repr(secret)[1:-1], secret.partition('"')[0]]
     files = (path for path in folder.rglob("*") if path.is_file())
@@ -533,9 +527,6 @@ def test_a_key_is_redacted_in_every_form(monkeypatch: pytest.MonkeyPatch) -> Non
     assert texts == ["$A"] * 5
     assert redact(f"{SECRET}more {SECRET}mor") == "$B $Amor"
     assert redact("a+key+with%0Alines a key with\\nlines a key with\nlines") == "$C $C $C"
-
-
-# Names
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,6 @@ def test_the_public_surface_changes_only_with_its_snapshot() -> None:
 
 
 def surface() -> dict[str, Any]:
-    """Returns the surface: JSON by the name of an entry."""
     entries = {f"leporello.{name}": _signature(getattr(leporello, name)) for name in _NAMES}
     entries |= {f"leporello.api.{n}": _signature(getattr(leporello.api, n)) for n in _API_NAMES}
     entries |= {

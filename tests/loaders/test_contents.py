@@ -175,8 +175,6 @@ def test_a_file_of_embedded_objects_only_names_them() -> None:
         read(pptx(OLE), "a.pptx")
 
 
-# Hidden text
-
 SECRET = "secret words"  # noqa: S105 -- no password
 BY_STYLE, NOT_HIDDEN = "<w:rStyle w:val='V'/>", "<w:vanish w:val='0'/>"
 _VANISH = "<w:style w:styleId='V'><w:rPr><w:vanish/></w:rPr></w:style>"
@@ -244,9 +242,6 @@ def test_text_that_is_shown_is_not_hidden() -> None:
     assert read(docx(f"<w:p>{run('a', NOT_HIDDEN)}</w:p>"), "a.docx").text == "a"
     slide = pptx(shape("<a:p><a:r><a:t>a</a:t></a:r></a:p>"), shown="0")
     assert load_bytes(slide, Path("a.pptx"), Pptx(hidden=True)).text == "a"
-
-
-# Odd parts
 
 
 def test_pages_of_a_book_outside_its_order_are_read() -> None:

@@ -23,7 +23,6 @@ LAMP = "The lamp holds 40 litres of oil."
 
 
 def loaded(folder: Path, name: str, content: str) -> Document:
-    """Writes a file and loads it."""
     path = folder / name
     path.write_text(content, encoding="utf-8")
     return load(path)

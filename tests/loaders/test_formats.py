@@ -68,7 +68,6 @@ HEADED = (".docx", ".odt", ".epub", ".html", ".md", ".rst", ".tex", ".nxml", ".x
 
 
 def read(content: str | bytes, name: str) -> Document:
-    """Loads content by the format of a file name."""
     return load_bytes(content.encode() if isinstance(content, str) else content, Path(name))
 
 

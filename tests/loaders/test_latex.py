@@ -11,7 +11,6 @@ from leporello.loaders.files import load_bytes
 
 
 def read(body: str, preamble: str = "") -> Document:
-    """Loads a document of LaTeX."""
     begin = f"\\documentclass{{article}}\n{preamble}\\begin{{document}}\n"
     return load_bytes(f"{begin}{body}\n\\end{{document}}\n".encode(), Path("a.tex"))
 

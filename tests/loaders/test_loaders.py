@@ -13,7 +13,6 @@ from leporello.text.outline import heading
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
-    """Writes a file; text is in UTF-8 with unchanged line endings."""
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
@@ -24,9 +23,6 @@ def named_spans(document: Document) -> list[tuple[str, str]]:
     spans = [(s.title, s.start, s.end) for s in document.sections]
     spans = spans or [(p.name, p.start, p.end) for p in document.places]
     return [(name, document.text[start:end]) for name, start, end in spans]
-
-
-# Plain text
 
 
 def test_text_is_kept_to_the_character(tmp_path: Path) -> None:
@@ -101,9 +97,6 @@ def test_empty_files_are_refused(tmp_path: Path, name: str, content: str) -> Non
         load(written(tmp_path, name, content))
 
 
-# Markdown
-
-
 def test_markdown_headings_become_nested_sections(tmp_path: Path) -> None:
     text = "preface\n\n# One #\na\n## Two\nb\n\nThree\nlines\n---\nc\n\nFour\n===\nd"
     document = load(written(tmp_path, "a.md", text))
@@ -138,8 +131,6 @@ def test_markdown_headings_become_nested_sections(tmp_path: Path) -> None:
 def test_lines_that_only_look_like_headings(tmp_path: Path, text: str) -> None:
     assert load(written(tmp_path, "a.md", text)).sections == ()
 
-
-# Subtitles
 
 SRT = (
     "1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>Hello</i> {laughs}\r\n{\\an8}there\r\n\r\n"
@@ -256,9 +247,6 @@ def test_cues_of_careless_files(
 def test_subtitles_without_cues_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no cue"):
         load(written(tmp_path, "a.srt", "just text"))
-
-
-# HTML
 
 
 def test_html_has_the_line_breaks_of_a_browser(tmp_path: Path) -> None:

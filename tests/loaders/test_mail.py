@@ -45,7 +45,6 @@ def page(text: str = PAGE) -> bytes:
 
 
 def loaded(content: bytes, name: str = "a.eml") -> Document:
-    """Loads a mail, or a box with this mail and another."""
     mail = HEAD.encode() + content
     if name == "a.mbox":
         mark = b"From a@x.example Thu May  2 10:00:00 2024\r\n"

@@ -12,7 +12,6 @@ from leporello.loaders.files import load_bytes
 
 
 def read(name: str, content: str) -> Document:
-    """Loads content by the format of a file name."""
     return load_bytes(content.encode(), Path(name))
 
 

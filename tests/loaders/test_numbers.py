@@ -162,8 +162,6 @@ def test_numbers_and_labels_of_other_formats(name: str, content: str | bytes, te
     assert " ".join(read(content, name).text.split()) == text
 
 
-# Raised and lowered figures
-
 HEIGHTS: list[tuple[Figures, str]] = [
     ([("10", ""), ("6", "sup"), (" and 10", ""), ("-3", "sup")], "10^6 and 10^-3"),
     ([("H", ""), ("2", "sub"), ("O and SO", ""), ("4", "sub"), ("2-", "sup")], "H2O and SO4^2-"),

@@ -349,7 +349,6 @@ FILES = {
 
 
 def lines(text: str) -> str:
-    """Returns an expected text without the indentation of this file."""
     return re.sub(r"(?m)^ {8}(?=\S|  ?\|)", "", text).strip("\n").rstrip()
 
 

@@ -39,7 +39,6 @@ def golden(name: str, *metrics: str) -> list[Case]:
 
 
 def case_id(case: Case) -> str:
-    """Returns the name of a case in the list of tests."""
     return str(case["id"])
 
 
@@ -52,13 +51,9 @@ def needs_coco() -> None:
 
 
 def statistics_of(metric: Metric, case: Case, **options: Any) -> list[Statistics]:
-    """Returns the statistics of all examples of a case."""
     pairs = zip(case["predictions"], case["references"], strict=True)
     rows = [metric.statistics(prediction_of(p), example_of(*r, **options)) for p, r in pairs]
     return [statistics for statistics in rows if statistics is not None]
-
-
-# -- SCROLLS and ZeroSCROLLS -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", golden("scrolls"), ids=case_id)
@@ -88,9 +83,6 @@ def check(metric: Metric, case: Case) -> None:
 
 
 texts = st.text(alphabet="abAB19 .-\n\nïé", max_size=60)
-
-
-# -- MuLD --------------------------------------------------------------------------------------
 
 
 def tokenised(cases: Sequence[Case]) -> dict[str, str]:

@@ -24,7 +24,6 @@ CASES: list[Case] = json.loads((GOLDEN / "long_context.json").read_text(encoding
 
 
 def metric_of(case: Case) -> Metric:
-    """Returns the metric that the task of a case lists."""
     if case["metric"] == "longbench":
         entries = LongBench(case["task"]).metrics
     elif case["metric"] == "infinite_bench":
@@ -38,7 +37,6 @@ def metric_of(case: Case) -> Metric:
 
 
 def examples(case: Case) -> list[Example]:
-    """Returns the examples of a case, with references in the form of the tasks."""
     gold = case.get("references") or [
         references(case["task"], label, ()) for label in case["labels"]
     ]

@@ -124,9 +124,6 @@ def test_unknown_metrics_are_named() -> None:
     assert list(metrics_of(["rouge", "f1"])) == ["rouge", "f1"]
 
 
-# -- invalid references, and answers that cannot be read ----------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "reference", "fault"),
     [
@@ -271,9 +268,6 @@ def test_answers_are_judged_by_an_f_measure_where_the_task_has_one(
 ) -> None:
     """BLEU of a right answer of one word is nearly zero."""
     assert judging_metric(names) == judging
-
-
-# -- requirements of metrics --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,6 @@ def mine(tmp_path: Path) -> Path:
 
 
 def leporello(*words: object) -> Result:
-    """Calls the command line in this process."""
     return CliRunner().invoke(application(), [*map(str, words)])
 
 
@@ -105,7 +104,6 @@ def test_a_user_defined_metric_works_like_a_built_in_metric(mine: Path, tmp_path
 
 
 def row_id(run: Path) -> str:
-    """Returns the id of a finished example."""
     with (run / "lead/asked/predictions.jsonl").open() as rows:
         return str(json.loads(next(rows))["id"])
 

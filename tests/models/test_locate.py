@@ -36,7 +36,6 @@ NAMES = {
 
 
 def write_gguf(path: Path, model: PreTrainedModel, core: Tokenizer) -> None:
-    """Writes model and tokenizer in the format of llama.cpp's converter."""
     config = model.config
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(config.max_position_embeddings)

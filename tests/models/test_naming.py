@@ -20,14 +20,12 @@ from leporello.models.servers import LocalServer
 
 
 def folder(place: Path, **config: Any) -> Path:
-    """Writes a model's folder with config.json only."""
     place.mkdir()
     (place / "config.json").write_text(json.dumps({"model_type": "any", **config}))
     return place
 
 
 def reader_of(word: str, pipeline: str = "default", *settings: str) -> Spec:
-    """Returns the reader of a pipeline with `--model WORD`."""
     config = load_config((), [*settings, f"model={json.dumps(word)}"], [pipeline])
     [point] = config.select([pipeline])
     return point.stages["reader"]
@@ -88,7 +86,6 @@ def test_services_are_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def serve(request: Request) -> None:
-    """Answers like Ollama and vLLM."""
     answers: dict[str, Any] = {
         "/v1/models": {"data": [{"id": "llama3.2:latest"}, {"id": "qwen", "max_model_len": 900}]},
         "/api/show": {"parameters": "stop x\nnum_ctx     6000"},

@@ -66,7 +66,6 @@ def test_polarity_is_learnt_from_labelled_opinions(tmp_path: Path) -> None:
 
 
 def _corpora(folder: Path) -> Path:
-    """Writes small corpora in their authors' formats, and the settings."""
     files = {
         **{
             f"sentiment labelled sentences/{site}_labelled.txt": "a good one\t1\nan awful one\t0\n"

@@ -107,7 +107,6 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(directory: Path) -> Page:
-    """The report of that run."""
     out = directory.parent / "report.html"
     report([directory], out, inputs=10, draws=DRAWS)
     return Page(out)

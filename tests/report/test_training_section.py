@@ -40,12 +40,10 @@ def report_of(folder: Path) -> tuple[Page, list[str]]:
 
 
 def section_of(page: Page) -> str:
-    """Returns the HTML of the section on training."""
     return page.source.partition('id="training"')[2].partition('<details class="more"')[0]
 
 
 def change_record(folder: Path, **values: Any) -> None:
-    """Changes the training record of the model."""
     file = folder / "model" / "training.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
 

@@ -27,7 +27,6 @@ LINES += [
 
 
 def all_blocks(document: Document) -> list[Block]:
-    """Returns all blocks of a document, piece by piece."""
     pieces, at = list[Block](), 0
     while at < len(document.text):
         chosen, span = blocks(document, at, at + 500)

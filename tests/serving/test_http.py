@@ -52,7 +52,6 @@ def _documents() -> OpenDocuments:
 
 @pytest.fixture(name="client")
 def _client(documents: OpenDocuments) -> TestClient:
-    """A client with the token."""
     return TestClient(AccessControl(application(documents), TOKEN, 8000), OWN, headers=API)
 
 

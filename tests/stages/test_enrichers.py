@@ -46,7 +46,6 @@ class Constant:
 def passages(
     enricher: Any, document: Document | str, size: int = 20, reader: Any = None
 ) -> list[Passage]:
-    """Returns the passages of an enricher, without chunks."""
     enriched = everything(enricher, document, size, reader)
     return [passage for passage in enriched if isinstance(passage, Passage)]
 
@@ -54,7 +53,6 @@ def passages(
 def everything(
     enricher: Any, document: Document | str, size: int = 20, reader: Any = None
 ) -> Sequence[Chunk]:
-    """Returns the chunks and passages of an enricher."""
     document = Document("d", document, "Puss") if isinstance(document, str) else document
     stages = Pipeline(Paragraphs(size=size), BM25(), reader or Embedded(), Stuff(), enricher)
     return EnricherRunner(stages).passages_of(divide(stages.chunker, document, ""))
@@ -198,7 +196,6 @@ def test_without_a_tree_a_tree_search_equals_its_retriever(enricher: Any) -> Non
 
 
 def drive(combination: Any, reader: Any) -> tuple[Any, ...]:
-    """Runs a combiner to its end; returns the passages of its last read."""
     requests, last = next(combination), tuple[Any, ...]()
     while True:
         reads = [request for request in requests if isinstance(request, Read)]

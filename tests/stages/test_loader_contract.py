@@ -44,7 +44,6 @@ class TestLoaders(LoaderContract):
 
 
 def pdf() -> bytes:
-    """Returns a page with one line."""
     from reportlab.pdfgen.canvas import Canvas
 
     buffer = BytesIO()

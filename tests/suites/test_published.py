@@ -16,7 +16,6 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def quoted(quote: str) -> list[float]:
-    """Returns the numbers in a quote, in order."""
     plain = re.sub(r"(?<=\d),(?=\d{3})", "", quote).replace("*e", "e")
     return [float(number) for number in _NUMBER.findall(plain)]
 

@@ -104,17 +104,14 @@ def here(*words: str | Path) -> str:
 
 
 def tiny(folder: Path) -> Suite:
-    """Returns the suite `tiny`."""
     return suite_named("tiny", [folder / "own.yaml"])
 
 
 def rows_of(table: SuiteTable) -> dict[str, TableRow]:
-    """Returns the table's rows by name."""
     return {row.name: row for row in table.rows}
 
 
 def tables_of(folder: Path, runs: Sequence[Path]) -> list[SuiteTable]:
-    """Returns the tables of the suite `tiny`."""
     return suite_tables(tiny(folder), runs, files=[folder / "own.yaml"])
 
 
@@ -347,7 +344,6 @@ def test_a_users_file_adds_rows_to_a_suite(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def built_in() -> Config:
-    """Returns the built-in config, checked."""
     return load_pipelines([])
 
 

@@ -32,7 +32,6 @@ def entry(number: int, wrong: list[str], distance: int = 1, **more: Any) -> dict
 
 
 def put(data: Path, *entries: dict[str, Any], metadata: object = None, german: Any = None) -> None:
-    """Writes a split with one film and its annotations."""
     film = {
         "input": "\n".join(ENGLISH),
         "output": german or GERMAN,

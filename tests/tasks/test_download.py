@@ -19,7 +19,6 @@ from leporello.tasks.official.download import Fetched, fetch
 
 
 def put(hub: Web, repository: str, name: str, content: bytes) -> None:
-    """Publishes one file."""
     hub.files[f"/datasets/{repository}/resolve/main/{name}"] = content
 
 
@@ -38,7 +37,6 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 
 
 def zipped(rows: str = "") -> bytes:
-    """Returns a zip in the format of SCROLLS."""
     row = {"id": "a", "pid": "a_0", "input": "Who?\n\nA fox.", "output": "a fox"}
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:

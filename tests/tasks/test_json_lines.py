@@ -23,12 +23,10 @@ from leporello.tasks import JsonLines
 
 
 def written(folder: Path, *rows: dict[str, Any] | str | bytes) -> Path:
-    """Writes a file of these rows, of which texts are written unchanged, and returns its path."""
     return write_rows(folder / "rows.jsonl", *rows)
 
 
 def faults(path: Path, **parameters: Any) -> list[str]:
-    """Returns the faults of a file, without its name."""
     with pytest.raises(ConfigError) as raised:
         JsonLines(path, **parameters).check()
     return [str(fault).removeprefix(f"{path}:") for fault in raised.value.faults]

@@ -36,7 +36,6 @@ def written(data: Path, task: str, *rows: Row | str) -> Path:
 
 
 def task_of(task: str, data: Path, prompts: str = "yarn-mistral") -> Task:
-    """Returns the task of this name."""
     bench, _, name = task.partition("/")
     builders: Mapping[str, Callable[[], Any]] = {
         "longbench": lambda: LongBench(cast(Any, name), data=data),

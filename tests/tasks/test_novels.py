@@ -60,6 +60,5 @@ def test_other_texts_and_missing_novels_are_refused(tmp_path: Path) -> None:
 
 
 def written(folder: Path) -> dict[str, str]:
-    """Writes a novel, and returns its checksum."""
     (folder / "tale.txt").write_text(NOVEL, encoding="utf-8")
     return {"tale.txt": hashlib.sha256(NOVEL.encode()).hexdigest()}

@@ -31,13 +31,11 @@ OPTIONS = "\n\n (A) a fox\n (B) The gate\n (C) C\n (D) a dog, or two\n\n"
 
 
 def put(data: Path, place: str, rows: Sequence[Row | str]) -> Path:
-    """Writes a split in the benchmark's format; returns the data directory."""
     write_rows(data / place, *rows)
     return data
 
 
 def zipped(data: Path, place: str, members: Mapping[str, bytes]) -> Path:
-    """Writes a zip; returns the data directory."""
     path = data / place
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -47,7 +45,6 @@ def zipped(data: Path, place: str, members: Mapping[str, bytes]) -> Path:
 
 
 def only(task: Task) -> Example:
-    """Returns the only example of a task."""
     [example] = task.examples()
     return example
 
@@ -66,9 +63,6 @@ def by_document(task: Task) -> list[tuple[str, list[str]]]:
     grouped = itertools.groupby(task.examples(), key=lambda example: id(example.document))
     groups = [list(examples) for _, examples in grouped]
     return [(group[0].document.text, [example.id for example in group]) for group in groups]
-
-
-# -- SCROLLS ---------------------------------------------------------------------------------
 
 
 LABELS = ("Entailment", "Contradiction", "Not mentioned")
@@ -133,9 +127,6 @@ def test_missing_data_of_a_suite_are_reported_at_once(
     assert len(missing) == 6
     assert all("`fetch scrolls/" in line for line in missing)
     assert others == "the others run with --task scrolls/quality"
-
-
-# -- shared behaviour --------------------------------------------------------------------------
 
 
 def test_rows_with_one_id_are_one_example(tmp_path: Path) -> None:
@@ -229,9 +220,6 @@ def test_the_data_directory_is_a_parameter_or_an_environment_variable_or_data(
     assert only(Scrolls("qasper", "test", data=tmp_path / "given")).id == "given"
 
 
-# -- ZeroSCROLLS -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("over", [False, True])
 @pytest.mark.parametrize(
     ("name", "query", "headers"),
@@ -320,9 +308,6 @@ def test_options_in_a_prompt_are_choices(tmp_path: Path) -> None:
     assert official_input(example) == given_row["input"]
 
 
-# -- MuLD --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("given_input", "question", "text"),
     [
@@ -389,11 +374,7 @@ def test_authors_of_paragraphs_are_read_in_any_form(tmp_path: Path, output: obje
     assert "gold" not in example.metadata
 
 
-# -- faults ------------------------------------------------------------------------------------
-
-
 def prompted_gold(gold: str) -> Row:
-    """Returns a row of ZeroSCROLLS with this reference."""
     return prompted("a", query="Q", output=gold)
 
 
@@ -478,7 +459,6 @@ def test_a_faulty_row_is_reported_with_its_line(
 
 
 def a_zip(rows: Sequence[Row]) -> bytes:
-    """Returns a zip of a split."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("qasper/validation.jsonl", json_lines(rows))

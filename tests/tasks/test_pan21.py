@@ -26,13 +26,11 @@ def write(folder: Path, number: int, text: str, authors: list[int] | None, **mor
 
 
 def only(folder: Path) -> Example:
-    """Returns the only example of a folder."""
     [example] = Pan21(folder).examples()
     return example
 
 
 def parts_of(example: Example) -> list[str]:
-    """Returns the texts of the paragraphs."""
     return [example.document.text[part.start : part.end] for part in example.document.parts]
 
 

@@ -54,7 +54,6 @@ HOTPOT = [
 
 
 def task_of(name: str, **parameters: Any) -> Ruler:
-    """Returns a task of RULER."""
     return Ruler(name, **parameters)  # type: ignore[arg-type]  # a name of a task
 
 

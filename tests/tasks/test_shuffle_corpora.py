@@ -20,12 +20,10 @@ TEXT = "Dr. Ina fixed the pump. It ran all night. By morning the cellar was dry.
 
 
 def texts(task: ShuffleTest) -> list[str]:
-    """Returns the ids of the documents, in order."""
     return [*dict.fromkeys(document_of(example.metadata) for example in task.examples())]
 
 
 def document_of(metadata: Any) -> str:
-    """Returns the document's id in the metadata for the metric."""
     return str(metadata["gold"]["shuffle_test"]["document"])
 
 
@@ -89,8 +87,6 @@ def test_punkt_names_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(UserError, match=r"pip install 'leporello\[shuffle-test\]'"):
         ShuffleTest(tmp_path / "rows.jsonl", unit="punkt").check()
 
-
-# -- Scientific Papers ---------------------------------------------------------------------------
 
 PAPER = {
     "article_id": "p",

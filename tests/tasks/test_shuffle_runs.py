@@ -21,7 +21,6 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a folder with a config, a file of texts and tiny models."""
     folder = tmp_path_factory.mktemp("shuffle")
     save("gpt2", folder / "gpt2")
     save_classifier("roberta", folder / "roberta", ("original", "shuffled"))

@@ -31,7 +31,6 @@ STORY = "Ina fixed the pump. It ran all night. By morning the cellar was dry.  N
 
 
 def written(folder: Path, *rows: Mapping[str, Any] | str) -> Path:
-    """Writes a file of these rows, of which texts are written unchanged, and returns its path."""
     return write_rows(folder / "rows.jsonl", *rows)
 
 
@@ -42,7 +41,6 @@ def gold_of(example: Example) -> dict[str, Any]:
 
 
 def predicted(example: Example, score: object) -> Prediction:
-    """Returns a prediction with this score."""
     ledger = Coverage(len(example.document.text), 0, 0, 0)
     return Prediction(example.id, str(score), None, (), (), ledger, "")
 
@@ -57,9 +55,6 @@ def aggregated(scores: Mapping[str, Mapping[int, Sequence[object]]]) -> dict[str
             example = Example("e", Document("e", ""), metadata={"gold": {"shuffle_test": gold}})
             statistics += [metric.statistics(predicted(example, v), example) for v in values]
     return metric.aggregate([entry for entry in statistics if entry is not None])
-
-
-# -- sentences and shuffles --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", SHUFFLED, ids=lambda case: str(case["id"]))
@@ -89,9 +84,6 @@ def test_a_shuffle_keeps_blocks_and_is_never_the_original(
         assert all("\n".join(block) in joined for block in blocks)
     again = [list(shuffles(numbered, size, 2, Random(seed))) for _ in range(2)]
     assert again[0] == again[1]
-
-
-# -- the task ----------------------------------------------------------------------------------
 
 
 def test_a_text_and_its_shuffles_are_examples_with_separate_documents(tmp_path: Path) -> None:
@@ -204,9 +196,6 @@ def test_invalid_files_and_parameters_are_errors(tmp_path: Path) -> None:
         ShuffleTest(place, block_sizes=(1, 1))
     with pytest.raises(UserError, match="there is no metric 'shuffle_acuracy'; did you mean"):
         ShuffleTest(place, metrics=("shuffle_acuracy",))
-
-
-# -- the metric --------------------------------------------------------------------------------
 
 
 def test_pairs_are_compared_within_their_document_and_block_size() -> None:

@@ -31,9 +31,6 @@ def document(*parts: str) -> str:
     return "\n\n".join(BODY.strip() if part == "*" else part for part in separate) + "\n"
 
 
-# Forms
-
-
 FORMS: dict[str, tuple[str, str]] = {
     "markdown": (
         document("# Ferries | * | ## 1 Ropes ## | * | ### Knots | * | ## Chains | *"),
@@ -141,9 +138,6 @@ def test_forms_of_headings(form: str) -> None:
     assert outline(text) == expected
 
 
-# Lines that only look like headings
-
-
 KNOWN = document("1 Introduction | * | 2 Ropes | * | {} | * | 3 Chains | *")
 FALSE = {
     "contents with leaders": "1 Introduction ..... 5\n2 Ropes . . . . . 7\n3 Chains …… 12",
@@ -222,9 +216,6 @@ def test_a_thesis_of_muld() -> None:
     assert shifted.startswith("Ropes |")
 
 
-# Sections
-
-
 PIECES = (
     "1 Foo\n", "1.1 Foo\n", "2 Bar\n", "# A\n", "## B\n", "Abstract\n", "====\n", "---\n",
     "CHAPTER I\n", "Part 2\n", "I\n", "A.1 Foo\n", "ALL CAPS\n", "text.\n", "\n", "\n", "\r", "\f",
@@ -258,9 +249,6 @@ def test_a_heading_without_text_is_bare() -> None:
     assert [is_bare(bare, section) for section in headings(bare)] == [True, False, False]
 
 
-# Loaders
-
-
 def test_headings_of_a_loader_are_used() -> None:
     source = "# Ferries\n\nText.\n\nRopes and\nknots\n---\n\nText.\n\n1 Not a heading\n"
     extracted = Markdown().extract(source.encode(), Path("a.md"))
@@ -273,9 +261,6 @@ def test_headings_of_a_loader_are_used() -> None:
         (1, "Ferries"),
         (3, "Ropes and knots"),
     ]
-
-
-# Labels
 
 
 @pytest.mark.parametrize(

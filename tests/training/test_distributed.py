@@ -50,12 +50,8 @@ def place(tmp_path: Path) -> Path:
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """Returns the record of a training."""
     record: dict[str, Any] = json.loads((folder / "training.json").read_text())
     return record
-
-
-# -- losses --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -93,9 +89,6 @@ def test_bfloat16_learns_as_float32_does(place: Path, tmp_path: Path, kind: str)
     assert {str(tensor.dtype) for tensor in weights} == {"torch.float32"}
 
 
-# -- settings that this machine does not support -------------------------------------------------
-
-
 def test_a_precision_that_the_machine_lacks_is_reported_first(place: Path) -> None:
     shutil.rmtree(place / "t5")
     (place / "train.jsonl").unlink()
@@ -129,9 +122,6 @@ def test_a_device_that_would_not_be_taken_is_refused(place: Path) -> None:
     """The Trainer would train on another device without a warning."""
     with pytest.raises(UserError, match="device"):
         check(replace(reader_of("t5", place), device="cuda:7"), Training())
-
-
-# -- curves --------------------------------------------------------------------------------------
 
 
 def points(folder: Path) -> Counter[tuple[str, int, float]]:
@@ -176,8 +166,6 @@ def test_scores_of_checkpoints_are_among_the_curves(
         assert set(shown.values()) == {1}
         assert {("eval/loss", 2), ("train/loss", 1)} <= {(tag, step) for tag, step, _ in shown}
 
-
-# -- real processes ------------------------------------------------------------------------------
 
 LAUNCHER = ("-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2")
 PLAIN = (

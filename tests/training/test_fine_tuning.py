@@ -77,9 +77,6 @@ def test_where_chunks_are_random_it_stays_at_chance(place: Path, tmp_path: Path)
     assert 10 < scored(place, trained_reader, tmp_path / "run") < 45
 
 
-# -- below the command line ----------------------------------------------------------------------
-
-
 class Stopping:
     """Interrupts at a step, as a kill does."""
 
@@ -123,9 +120,6 @@ def test_lora_weights_are_merged(place: Path, tmp_path: Path) -> None:
     assert CausalLM(model=str(tmp_path / "model"), max_input_tokens=32, max_new_tokens=2).read(
         LESSONS.inputs[:1]
     )
-
-
-# -- the verb `train` ----------------------------------------------------------------------------
 
 
 @pytest.fixture

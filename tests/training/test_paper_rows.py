@@ -31,7 +31,6 @@ BRIEF = ["train.epochs=1", "train.precision=float32", "train.gradient_checkpoint
 
 
 def muld(data: Path, task: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes rows in MuLD's format, the same in every split."""
     (data / "muld").mkdir(parents=True, exist_ok=True)
     for split in ("train", "validation", "test"):
         lines = "".join(json.dumps(row) + "\n" for row in rows)

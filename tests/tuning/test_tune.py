@@ -61,7 +61,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def tuned(folder: Path, *options: str, arguments: tuple[str, ...] = HERE) -> dict[str, Any]:
-    """Returns the result that a search prints."""
     result: dict[str, Any] = json.loads(leporello(*arguments, *options, folder=folder).stdout)
     return result
 

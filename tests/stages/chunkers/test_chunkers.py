@@ -176,7 +176,6 @@ def test_properties_of_all_chunkers(entry: Entry, model: str, folders: dict[str,
 
 
 def texts(chunker: Chunker, text: str) -> list[str]:
-    """Returns the texts of chunks."""
     document = Document("d", text)
     return [document.chunk(span.start, span.end).text for span in chunker.chunk(document)]
 

@@ -39,7 +39,6 @@ def byte_level(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def windows(chunker: MentionWindows, text: str, name: str) -> list[str]:
-    """Returns the texts of chunks."""
     document = Document("d", text)
     with collect_notes():
         return [chunk.text for chunk in divide(chunker, document, name)]
@@ -109,8 +108,6 @@ def test_a_name_that_is_never_mentioned_is_reported_by_a_note() -> None:
         assert reason in notes[0]
 
 
-# -- Retriever -----------------------------------------------------------------------------------
-
 STORY = (
     "The rain fell. Harry came.\nHe sat.\nSo Harry saw Harry's boat.\nHe left.\n"
     "We saw Harry at the gate.\nNobody came.\n"
@@ -118,13 +115,11 @@ STORY = (
 
 
 def picked(retriever: Mentions, chunker: Any, name: str, text: str = STORY) -> list[Hit]:
-    """Returns the hits for a name."""
     document = Document("d", text)
     return retrieve(retriever, [Example("e", document, name)], divide(chunker, document, name))[0]
 
 
 def texts_and_scores(hits: Sequence[Hit]) -> list[tuple[str, float]]:
-    """Returns the texts and scores of hits."""
     return [(hit.chunk.text, hit.score) for hit in hits]
 
 

@@ -31,7 +31,6 @@ def document(count: int) -> Document:
 
 
 def example(authors: Sequence[int]) -> Example:
-    """Returns an example whose paragraphs have the given authors."""
     return Example("e", document(len(authors)), references=(json.dumps(list(authors)),))
 
 
@@ -71,7 +70,6 @@ def table(rows: Sequence[Sequence[float]]) -> np.ndarray[Any, np.dtype[np.float6
 
 
 def authors_of(answer: Any) -> list[int]:
-    """Returns the answer of the third task."""
     authors: list[int] = answer["paragraph-authors"]
     return authors
 

@@ -60,7 +60,6 @@ def finished(combiner: Any, answer: Constant, /, **roles: Constant) -> ActiveExa
 
 
 def value_of(combiner: Any, answer: Constant, /, **roles: Constant) -> Any:
-    """Returns the value of a combiner."""
     return finished(combiner, answer, **roles).value
 
 

@@ -140,8 +140,6 @@ def test_cues_require_a_subtitle_file() -> None:
         translated("a\n", combiner=LineByLine(cues=True))
 
 
-# -- Subtitle files ------------------------------------------------------------------------------
-
 SRT = (
     "1\n00:00:01,000 --> 00:00:02,500\n<i>hello\nyou</i>\n\n"
     "7\n00:00:03,000 --> 00:00:04,000  X1:1 X2:9 Y1:2 Y2:3\n{\\an8}<i>one</i>\n<i>two</i>\n\n"

@@ -61,7 +61,6 @@ def texts_of(read: Read) -> tuple[str, str]:
 
 
 def scored(odds: float) -> Output:
-    """Returns scores of two choices whose difference is the log odds."""
     return Output("", scores=(min(0.0, odds), min(0.0, -odds)))
 
 
@@ -72,7 +71,6 @@ def by_alphabet(read: Read) -> Output:
 
 
 def ids(answer: str) -> list[int]:
-    """Returns the numbers of an answer."""
     return [int(number) for number in answer.split(",")] if answer else []
 
 
@@ -234,8 +232,6 @@ def test_failed_reads_are_ignored_with_a_warning(combiner: Any) -> None:
         drive(combiner, example(list("dbc")), never)
 
 
-# -- With the source ----------------------------------------------------------------------------
-
 REPORT = "The fox sleeps. A mill burns down. The king of cats arrives. Nobody pays the miller."
 SUMMARIES = ("the king arrives", "nobody pays", "a fox is asleep: it sleeps", "burns: the mill")
 
@@ -297,11 +293,7 @@ def test_matching_requires_choices() -> None:
         next(OrderByMatch().combine(example(list("ab")), []))
 
 
-# -- The task, and runs -------------------------------------------------------------------------
-
-
 def written(folder: Path, *rows: Any) -> Path:
-    """Writes a file of rows."""
     path = folder / "rows.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     return path

@@ -36,7 +36,6 @@ def _example(parts: Sequence[str] = PARTS) -> tuple[Example, list[Hit]]:
 def _drive(
     combiner: Percentage, answer: Callable[[Read], Output], parts: Sequence[str] = PARTS
 ) -> tuple[Any, list[Read]]:
-    """Runs a combiner to its end; returns its value and all its reads."""
     value, rounds = drive(combiner, *_example(parts), answer)
     return value, [read for reads in rounds for read in reads]
 

@@ -48,7 +48,6 @@ def _run(
     *,
     writes: bool = True,
 ) -> tuple[ActiveExample, list[Read]]:
-    """Runs an example with a reader with these outputs; returns it and all its reads."""
     reader: Any = Scripted([*outputs], writes)
     stages = Pipeline(Paragraphs(size=15), BM25(k=k), reader, combiner)
     active, rounds = run_example(stages, Example("e", TALE, question=question))

@@ -120,7 +120,6 @@ def reader(model: Path, limit: int, rule: Literal["slice", "error"] = "slice") -
 
 
 def ids(reader: Seq2Seq, read: Read) -> list[int]:
-    """Returns the tokens of a read's prompt."""
     [prompt] = reader._model_inputs(read, reader._window.parts(read))
     return list(prompt.tokens)
 
@@ -135,9 +134,6 @@ def official_ids(model: Path, prompt: OfficialPrompt, text: str, limit: int) -> 
     return (
         list(tokens(prompt.before + text + prompt.between)["input_ids"])[: limit - len(tail)] + tail
     )
-
-
-# -- Length ------------------------------------------------------------------------------------
 
 
 @given(
@@ -185,9 +181,6 @@ def test_a_task_without_an_official_prompt_is_refused() -> None:
         final_read(Truncate(), Example("mine", Document("d", "text")), by_characters(9))
 
 
-# -- Tokens --------------------------------------------------------------------------------------
-
-
 def test_tokens_equal_those_of_the_t5_runner(models: Path) -> None:
     for limit in range(60, 180):
         t5 = reader(models / "t5", limit)
@@ -203,9 +196,6 @@ def test_tokens_equal_those_of_a_truncating_tokenizer(models: Path) -> None:
         read, _ = final_read(Truncate(), example(FIRST), bart.fit, bart)
         expected = tokens(FIRST.around(STORY), max_length=limit, truncation=True)["input_ids"]
         assert ids(bart, read) == expected
-
-
-# -- Runs ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -247,9 +237,6 @@ def test_the_coverage_counts_the_characters_before_the_separator_as_read(
     assert prediction.coverage.selected == prediction.coverage.document == len(STORY)
     assert prediction.coverage.read == chunk.end
     assert prediction.coverage.cut == len(STORY) - chunk.end
-
-
-# -- Cutting the middle ------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

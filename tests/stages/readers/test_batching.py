@@ -59,7 +59,6 @@ def test_no_other_batches_cost_less(
 
 
 def budget(tokens: int = 1000) -> TokenBudget:
-    """Returns a budget whose size is fixed."""
     return TokenBudget(tokens, lambda: tokens)
 
 

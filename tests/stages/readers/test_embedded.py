@@ -39,7 +39,6 @@ def _reader() -> Embedded:
 
 
 def answer(reader: Embedded, question: str, *passages: Chunk | str) -> Output:
-    """Returns the output for a question."""
     [output] = reader.read([Read(passages or HALVES, question)])
     return output
 

@@ -20,13 +20,11 @@ COPY = "Receiving Party may create a copy of some Confidential Information in so
 
 @pytest.fixture(scope="module", name="ranker")
 def _ranker() -> ChoiceRanker:
-    """Ranker of the package."""
     return ChoiceRanker(SHIPPED / "choices", PlainHead())
 
 
 @pytest.fixture(scope="module", name="judge")
 def _judge() -> StatementJudge:
-    """Judge of the package."""
     return StatementJudge(SHIPPED / "statements", PlainHead())
 
 

@@ -22,9 +22,6 @@ from leporello.readers.prompting.prompted_reader import Chat
 STORY = "The miller had three sons, a mill, a donkey and a cat. " * 40
 
 
-# Requests and outputs
-
-
 def test_a_chat_request_contains_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
     with running(reply) as server:
@@ -95,11 +92,7 @@ def test_any_text_can_be_sent_and_received(mode: str) -> None:
     assert output.text.encode()
 
 
-# Worked examples
-
-
 def shots(folder: Path) -> Path:
-    """Returns the path of a file with two examples."""
     rows = [
         {"question": "Who barked?", "context": "The dog barked. " * 5, "answer": "the dog"},
         {"question": "Who rowed?", "context": "Bo rowed. " * 8, "answer": "Bo"},
@@ -110,7 +103,6 @@ def shots(folder: Path) -> Path:
 
 
 def few(server: Server, folder: Path, **parameters: Any) -> Endpoint:
-    """Returns a reader whose prompts contain the two examples."""
     defaults = {"prompt": "{context}\nQ: {question}\nA:", "examples": shots(folder), **parameters}
     return endpoint(server, **defaults)
 
@@ -132,9 +124,6 @@ def test_worked_examples_are_earlier_turns_of_a_chat(tmp_path: Path) -> None:
     assert "seed" not in request.body
     shown = reader.render(Read(("He left.",), "Who left?"))
     assert shown == "\n\n".join(f"{role}: {content}" for role, content in turns)
-
-
-# Input windows and choices
 
 
 def test_passages_that_do_not_fit_are_left_out() -> None:
@@ -246,9 +235,6 @@ def test_an_answer_that_matches_no_choice_is_not_changed(reply_text: str, text: 
         [output] = reader.read([Read(("text",), "Who?", choices=CHOICES)])
         assert "(A) the eldest\n(B) a cat\n(C) No" in server.requests[0].prompt
     assert (output.text, output.scores) == (text, ())
-
-
-# Configs
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,6 @@ from leporello.readers.endpoint.responses import EndpointError, fault_of_status
 
 
 def status(code: int, **headers: str) -> Callable[[Request], None]:
-    """Returns a script that answers with a status."""
     return lambda request: request.fail(code, None, **headers)
 
 
@@ -171,9 +170,6 @@ def test_waits_are_random_with_a_growing_limit(monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(EndpointError, match="asked 9 times"):
             endpoint(server, retries=8).read(reads("a"))
     assert limits == [(0.0, most) for most in (1, 2, 4, 8, 16, 32, 60, 60)]
-
-
-# Permanent faults
 
 
 def test_an_input_that_the_server_refuses_does_not_affect_others() -> None:

@@ -25,7 +25,6 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def message(text: str, **usage: int) -> dict[str, Any]:
-    """Returns an answer in Anthropic's format."""
     blocks = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": text}]
     used = {"input_tokens": 10, "output_tokens": 5, **usage}
     return {"content": blocks, "stop_reason": "end_turn", "usage": used}

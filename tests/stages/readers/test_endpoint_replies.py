@@ -22,7 +22,6 @@ HARMONY = (
 
 
 def chat(content: Any, reason: str | None = "stop", **fields: Any) -> dict[str, Any]:
-    """Returns a reply of chat."""
     message = {"role": "assistant", "content": content, **fields}
     choice = {"index": 0, "message": message, "finish_reason": reason}
     usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
@@ -30,7 +29,6 @@ def chat(content: Any, reason: str | None = "stop", **fields: Any) -> dict[str, 
 
 
 def legacy(text: str | None, reason: str | None = "stop", **fields: Any) -> dict[str, Any]:
-    """Returns a reply of completions."""
     choice = {"index": 0, "text": text, "finish_reason": reason, **fields}
     return {"id": "1", "object": "text_completion", "choices": [choice]}
 

@@ -26,9 +26,6 @@ from leporello.readers.endpoint.responses import EndpointError
 HERE = ("--workers", "0")  # starting workers takes longer than these runs
 
 
-# Usage and budgets
-
-
 @pytest.mark.parametrize(
     "usage", [..., None, [], {}, {"prompt_tokens": -1}, {"prompt_tokens": "9"}]
 )
@@ -117,11 +114,7 @@ def test_calls_contain_usage_and_price(tmp_path: Path) -> None:
         assert len(server.requests) == 10
 
 
-# Keys
-
-
 def files_with_the_key(folder: Path) -> list[Path]:
-    """Returns the files in a folder that contain the key."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path for path in files if SECRET.encode() in path.read_bytes()]
 
@@ -179,8 +172,6 @@ def test_invalid_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
             endpoint(server, api_key="$UNSET_KEY").read(reads("a"))
         assert len(server.requests) == 1
 
-
-# ZeroSCROLLS, from file to submission
 
 SUITE, BOARD = leaderboard_named("zero_scrolls")
 SCORES = {task: SUITE.columns[task].score for task in BOARD.tasks}

@@ -21,11 +21,7 @@ SLOTS = 32
 
 
 def names(count: int) -> list[str]:
-    """Returns different texts."""
     return [f"input {number}" for number in range(count)]
-
-
-# Slots
 
 
 def test_each_slot_has_one_request_under_way() -> None:
@@ -83,9 +79,6 @@ def test_reads_can_be_cancelled_from_another_thread() -> None:
         reader.cancel()
         assert {type(future.exception(30)) for future in futures} == {CancelledError}
         assert texts(reader.read(reads("good"))) == ["GOOD"]
-
-
-# Refusals
 
 
 def test_all_reads_are_answered_if_half_of_the_requests_are_refused() -> None:
@@ -163,9 +156,6 @@ def test_a_single_input_that_is_always_refused_does_not_affect_others() -> None:
         assert isinstance(bad.exception(), EndpointError)
         assert str(bad.exception()).startswith("the server answered 429: status 429; asked ")
     assert all(isinstance(output, Output) for output in outputs)
-
-
-# Rates and shares
 
 
 def test_requests_per_minute_are_sent_evenly() -> None:

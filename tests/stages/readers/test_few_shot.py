@@ -39,12 +39,10 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Returns a file with four examples."""
     return write(tmp_path / "examples.jsonl", *map(json.dumps, ROWS))
 
 
 def write(path: Path, *lines: str) -> Path:
-    """Writes lines to a file."""
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -65,7 +63,6 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., AnyReader]
 
 
 def endpoint(examples: Path) -> Endpoint:
-    """Returns a reader that sends the examples to a server."""
     return Endpoint("http://127.0.0.1:1/v1", "m", examples=examples)
 
 
@@ -209,7 +206,6 @@ tasks:
 
 @pytest.fixture
 def config(file: Path, reader: Callable[..., AnyReader]) -> Path:
-    """Returns a config with a file of examples in the same folder."""
     row = {"id": "1", "document": STORY, "question": "Who had a cat?", "references": ["he"]}
     write(file.with_name("task.jsonl"), json.dumps(row))
     text = CONFIG.replace("MODEL", reader("chat").model)

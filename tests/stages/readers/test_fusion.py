@@ -48,8 +48,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
 @pytest.fixture(scope="module")
 def reader(folder: Callable[[str], str]) -> Callable[..., FusionInDecoder]:
-    """Returns a function that returns a reader with a tiny model."""
-
     def reader_with(name: str, **parameters: Any) -> FusionInDecoder:
         defaults = {"max_input_tokens": 100, "max_new_tokens": 6, "device": "cpu"}
         return FusionInDecoder(folder(name), **{**defaults, **parameters})

@@ -68,7 +68,6 @@ def lessons() -> tuple[list[Read], list[str]]:
 
 @pytest.fixture(scope="module")
 def trained(encoder: str, tmp_path_factory: pytest.TempPathFactory) -> LateInteractionClassifier:
-    """Trained reader."""
     folder = tmp_path_factory.mktemp("trained")
     blank = LateInteractionClassifier(encoder=encoder, max_input_tokens=16)
     assert blank.learn(*lessons(), folder) == {"model": "./model"}

@@ -82,7 +82,6 @@ def _save_masked(name: str, place: Path) -> None:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Folders of tiny models by name."""
     places = {name: tmp_path_factory.mktemp(name) for name in ("gpt2", "chat", "bert", "roberta")}
     for name in ("gpt2", "chat"):
         save(name, places[name])
@@ -141,9 +140,6 @@ def _masked(model: str, **options: Any) -> PseudoLogLikelihood:
 TEXTS = (STORY, STORY[:90], STORY[40:200], "The cat", "猫 🐈", STORY[:90])
 
 
-# -- Generative models -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["gpt2", "chat"])
 @pytest.mark.parametrize("per_token", [False, True])
 def test_log_likelihoods_equal_those_of_a_plain_loop(
@@ -190,9 +186,6 @@ def test_equal_passages_and_prefixes_are_read_once(folders: dict[str, str]) -> N
     assert together[: len(spans)] == pytest.approx(separate, abs=1e-3)
 
 
-# -- Masked models -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 @pytest.mark.parametrize("special", [False, True])
 def test_pseudo_log_likelihoods_equal_those_of_a_plain_loop(
@@ -229,9 +222,6 @@ def test_several_masks_per_row_need_fewer_rows(folders: dict[str, str]) -> None:
     assert len({round(score, 3) for score in (cheap, exact, reseeded)}) == 3
 
 
-# -- Refusals of both --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("make", [_generative, _masked])
 def test_inputs_other_than_a_single_passage_are_refused(
     folders: dict[str, str], make: Callable[[str], Any]
@@ -261,9 +251,6 @@ def test_unsuitable_models_are_refused(folders: dict[str, str]) -> None:
     with pytest.raises(UserError, match="has 65 positions, but"):
         PseudoLogLikelihood(folders["roberta"], max_input_tokens=66).load()
     PseudoLogLikelihood(folders["bert"], max_input_tokens=66).load()
-
-
-# -- Windows -----------------------------------------------------------------------------------
 
 
 class _Letters:
@@ -372,9 +359,6 @@ def test_the_perplexity_equals_that_of_the_authors(folders: dict[str, str]) -> N
         log_probabilities = plain_log_likelihood(model, window)
         total -= sum(log_probabilities) / len(log_probabilities) * (end - start)
     assert perplexity == pytest.approx(-math.exp(total / end), rel=1e-5)
-
-
-# -- Mean ----------------------------------------------------------------------------------
 
 
 def test_the_mean_of_scores_is_read_in_one_round() -> None:

@@ -45,17 +45,12 @@ OF_BENCHMARKS = [
 
 
 def complete(document: Document = DOCUMENT) -> Chunk:
-    """Returns a document as one chunk."""
     return document.chunk(0, len(document.text))
 
 
 def answer(reader: Reader, read: Read) -> Output:
-    """Returns the output for one input."""
     [output] = reader.read([read])
     return output
-
-
-# -- Learned from a train split --------------------------------------------------------------
 
 
 def test_a_prefix_is_a_share_of_all_characters() -> None:
@@ -98,9 +93,6 @@ def test_readers_that_have_not_learned_are_refused(reader: Reader, parameter: st
     check_files(reader)
 
 
-# -- Fixed ------------------------------------------------------------------------------------
-
-
 def test_a_fixed_answer_and_the_given_order_are_constant() -> None:
     read = Read((complete(),), "Who?")
     assert FixedAnswer("50%").read([read, Read(())]) == [
@@ -111,9 +103,6 @@ def test_a_fixed_answer_and_the_given_order_are_constant() -> None:
     for without in (Read(("text",)), Read((complete(Document("d", TEXT)),))):
         with pytest.raises(ValueError, match="this one has none"):
             answer(GivenOrder(), without)
-
-
-# -- Random -----------------------------------------------------------------------------------
 
 
 @given(
@@ -168,16 +157,11 @@ def test_random_outputs_depend_only_on_seed_question_and_passages(kind: Any) -> 
     assert kind.read([Read((complete(copy),), read.question) for read in reads]) != separate
 
 
-# -- Learning ---------------------------------------------------------------------------------
-
-
 def row(name: str, text: str, output: str) -> dict[str, object]:
-    """Returns a row in the layout of SCROLLS."""
     return {"id": name, "pid": f"{name}_0", "input": text, "output": output}
 
 
 def split(data: Path, name: str, which: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """Writes a split of a task."""
     place = data / "scrolls" / name / f"{which}.jsonl"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -251,9 +235,6 @@ def test_documents_are_left_out_where_at_least_two_have_references(
     printed = capsys.readouterr()
     assert "qasper: 100.0 [100.0, 100.0], 2 examples, 2 documents" in printed.out
     assert "gov_report: fewer than two documents have references" in printed.err
-
-
-# -- Named pipelines -----------------------------------------------------------------------------
 
 
 def test_the_baselines_of_the_papers_are_named_pipelines() -> None:

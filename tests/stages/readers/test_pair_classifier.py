@@ -47,7 +47,6 @@ def pairs(count: int, seed: int = 0) -> tuple[list[Read], list[str]]:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Folder of a trained model."""
     folder = tmp_path_factory.mktemp("trained")
     assert PairClassifier().learn(*pairs(60), folder) == {"model": "./model"}
     return str(folder / "model")

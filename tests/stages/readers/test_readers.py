@@ -42,8 +42,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
 @pytest.fixture(scope="session")
 def reader(folder: Callable[[str], str]) -> Callable[..., AnyReader]:
-    """Returns a function that returns a reader with a tiny model."""
-
     def reader_with(name: str, **parameters: Any) -> AnyReader:
         kind = CausalLM if name in ("gpt2", "llama", "chat") else Seq2Seq
         defaults = {"max_input_tokens": 160, "max_new_tokens": 8, "device": "cpu"}
@@ -71,7 +69,6 @@ def reads() -> list[Read]:
 
 @cache
 def loaded(model: str) -> PreTrainedTokenizerFast:
-    """Returns the tokenizer of a model."""
     tokens: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(model)
     return tokens
 

@@ -33,7 +33,6 @@ REPORT = (
 
 @cache
 def summariser() -> Summariser:
-    """Returns the summariser of the package."""
     return Summariser(ModelFolder(Path(locate("leporello-en")) / "summaries"))
 
 

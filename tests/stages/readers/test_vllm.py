@@ -166,8 +166,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def reader(model: str) -> Callable[..., CausalLM]:
-    """Returns a function that returns a reader with this model."""
-
     def built(**parameters: Any) -> CausalLM:
         limits = {"max_input_tokens": 160, "max_new_tokens": 10, "backend": "vllm"}
         return CausalLM(model, **{**limits, **parameters})

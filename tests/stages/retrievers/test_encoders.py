@@ -66,9 +66,6 @@ def test_a_plain_encoder_is_refused(tmp_path: Path) -> None:
         ColBERT(model=str(tmp_path)).load()
 
 
-# -- Late chunks -----------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Folder of a tiny BERT with an input window of 130 tokens."""
@@ -78,7 +75,6 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def vectors_of(retriever: LateChunks | Dense, chunks: Any) -> Any:
-    """Returns the vectors of an index."""
     return retriever.index(chunks)["vectors"]
 
 
@@ -104,9 +100,6 @@ def test_vectors_of_late_chunks_depend_on_the_antecedents_of_pronouns() -> None:
         [hits] = retriever.retrieve([ask], chunks)
         scores.append({hit.chunk.text: hit.score for hit in hits}["It is 2850 km long. "])
     assert scores[0] > scores[1]
-
-
-# -- Sparse vectors --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

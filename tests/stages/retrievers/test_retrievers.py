@@ -74,7 +74,6 @@ def lists_of(retriever: Any, questions: Sequence[str], chunks: Sequence[Chunk]) 
 
 
 def spans(hits: Sequence[Hit]) -> list[tuple[int, int]]:
-    """Returns the spans of hits, in rank order."""
     return [(hit.chunk.start, hit.chunk.end) for hit in hits]
 
 
