@@ -6,7 +6,7 @@ import ast
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -96,3 +96,18 @@ def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         del os.environ["LEPORELLO_CACHE"]
     else:
         os.environ["LEPORELLO_CACHE"] = before
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Function that returns the folder of a tiny model, such as `t5`, and saves it when needed."""
+    from tiny_models import save  # imports torch, which is slow
+
+    base = tmp_path_factory.mktemp("tiny-models")
+
+    def folder_of(name: str) -> str:
+        if not (base / name).exists():
+            save(name, base / name)
+        return str(base / name)
+
+    return folder_of

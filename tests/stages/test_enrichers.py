@@ -231,14 +231,8 @@ def test_sections_are_summarised_along_the_headings(tmp_path: Path) -> None:
     (tmp_path / "cats.md").write_text(chapters, encoding="utf-8")
     tree = passages(enrichers.SectionTree(), load(tmp_path / "cats.md"))
     summaries = {str(passage.parts[0]): passage for passage in tree}
-    assert [*summaries] == [
-        "Chapter 1.1",
-        "Chapter 1.2",
-        "Chapter 2.1",
-        "Chapter 2.2",
-        "Part 1",
-        "Part 2",
-    ]
+    numbers = ("1.1", "1.2", "2.1", "2.2")
+    assert [*summaries] == [*(f"Chapter {number}" for number in numbers), "Part 1", "Part 2"]
     chapters_of_first = {summaries["Chapter 1.1"], summaries["Chapter 1.2"]}
     assert chapters_of_first <= {*summaries["Part 1"].sources}
     with collect_notes() as notes:

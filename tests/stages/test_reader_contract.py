@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 import tiny_encoders
 from endpoint_server import endpoint, reply, running
-from tiny_models import save, save_classifier
+from tiny_models import save, save_classifier, save_masked
 
 from leporello import combiners, readers
 from leporello.chunkers import Parts
@@ -114,7 +114,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
         elif name == "bert":
             tiny_encoders.save(name, place)
         elif name == "masked":
-            save_masked(place)
+            save_masked("roberta", place)
         elif name == "late":
             blank = readers.LateInteractionClassifier(None, at("classifier"), 100)
             _learn(blank, [Read((f"a {n} mill", "a cat")) for n in range(12)], place)
@@ -133,19 +133,6 @@ def _learn(reader: Any, inputs: Sequence[Read], place: Path) -> None:
     place.mkdir()
     same = ("same", "different") if inputs[0].pair else CHOICES
     reader.learn(inputs, [same[n % 2] for n in range(len(inputs))], place)
-
-
-def save_masked(place: Path) -> None:
-    """Saves a tiny RoBERTa that fills in masks."""
-    from tiny_models import tokenizer
-    from transformers import RobertaConfig, RobertaForMaskedLM
-
-    words = tokenizer("<s> $A </s>", chat=False)
-    words.add_special_tokens({"mask_token": "<mask>"})
-    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
-    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "max_position_embeddings": 130}
-    RobertaForMaskedLM(RobertaConfig(**shape, pad_token_id=0)).save_pretrained(place)
-    words.save_pretrained(place)
 
 
 class TestNetworks(ReaderContract):

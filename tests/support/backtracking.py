@@ -45,7 +45,7 @@ class Backtracking:
         tree = _parser.parse(_plain(pattern, "[{}]"), flags)
         self.items, self._state = list(tree), tree.state
         self.steps, self._groups = 0, dict[int, tuple[int, int]]()
-        self._fits: dict[int, dict[str, bool]] = {}  # by `id` of a part, which `items` keeps alive
+        self._fits: dict[tuple[int, str], bool] = {}  # by `id` of a part, which `items` keeps alive
 
     def scan(self, text: str, is_anchored: bool) -> int:
         """Returns the steps of finding all matches in a text, or of one match at its start."""
@@ -59,14 +59,19 @@ class Backtracking:
 
     def fits(self, item: Item, character: str) -> bool:
         """Returns whether a part that matches one character matches this one."""
-        matches = self._fits.setdefault(id(item), {})
-        if character not in matches:
+        key = (id(item), character)
+        if key not in self._fits:
             tree = _parser.SubPattern(self._state, [item])
-            matches[character] = _compiler.compile(tree).match(character) is not None
-        return matches[character]
+            self._fits[key] = _compiler.compile(tree).match(character) is not None
+        return self._fits[key]
 
     def _match(self, items: Sequence[Item], number: int, text: str, position: int) -> Iterator[int]:
         self.steps += 1
+        while number < len(items) and items[number][0].name in _SINGLE:
+            if position == len(text) or not self.fits(items[number], text[position]):
+                return
+            number, position = number + 1, position + 1
+            self.steps += 1
         if number == len(items):
             yield position
             return
@@ -76,11 +81,8 @@ class Backtracking:
     def _part(  # noqa: C901, PLR0912 -- a case for each kind of part
         self, item: Item, text: str, position: int
     ) -> Iterator[int]:
-        name, content = str(item[0]), item[1]
-        if name in _SINGLE:
-            if position < len(text) and self.fits(item, text[position]):
-                yield position + 1
-        elif name in _REPEATS:
+        name, content = item[0].name, item[1]
+        if name in _REPEATS:
             yield from self._repeat(name, content, text, position)
         elif name == "BRANCH":
             for branch in content[1]:
@@ -134,7 +136,7 @@ class Backtracking:
         least, most, items = content
         least = min(least, _BOUND)
         most = _UNLIMITED if most is _parser.MAXREPEAT else min(most, least + _BOUND)
-        if len(items) == 1 and str(items[0][0]) in _SINGLE:
+        if len(items) == 1 and items[0][0].name in _SINGLE:
             run = self._run(items[0], text, position, most)
             run_ends = run if name == "MIN_REPEAT" else reversed([*run])
             for end in islice(run_ends, 1 if name == "POSSESSIVE_REPEAT" else None):

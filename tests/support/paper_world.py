@@ -12,8 +12,8 @@ import torch
 import yaml
 from official_rows import scrolls_row, zero_scrolls_row
 from row_files import write_rows
-from tiny_models import save, save_classifier, tokenizer
-from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForSequenceClassification
+from tiny_models import save, save_classifier, save_masked
+from transformers import T5Config, T5ForSequenceClassification
 
 from leporello.api import load_pipelines
 from leporello.config.suites import Suite
@@ -186,7 +186,7 @@ def _model(folder: Path, kind: str, model: str, labels: tuple[str, ...]) -> Path
     if place.exists():
         return place
     if kind == "PseudoLogLikelihood":
-        _save_masked(place)
+        save_masked("bert", place)
     elif not labels:
         save(family, place)
     elif family == "t5":
@@ -198,13 +198,3 @@ def _model(folder: Path, kind: str, model: str, labels: tuple[str, ...]) -> Path
     else:
         save_classifier(family, place, labels)
     return place
-
-
-def _save_masked(place: Path) -> None:
-    words = tokenizer("<s> $A </s>", chat=False)
-    words.add_special_tokens({"mask_token": "<mask>"})
-    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "max_position_embeddings": 130}
-    torch.manual_seed(0)
-    BertForMaskedLM(BertConfig(**shape, pad_token_id=0)).save_pretrained(place)
-    words.save_pretrained(place)

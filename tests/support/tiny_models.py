@@ -25,6 +25,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerFast,
     RobertaConfig,
+    RobertaForMaskedLM,
     RobertaForSequenceClassification,
     T5Config,
     T5ForConditionalGeneration,
@@ -156,6 +157,25 @@ def save_sparse(place: Path) -> None:
     config = BertConfig.from_pretrained(place)
     torch.manual_seed(0)
     BertForMaskedLM(config).save_pretrained(place)
+
+
+def save_masked(
+    name: str, place: Path, words: PreTrainedTokenizerFast | None = None, positions: int = 130
+) -> None:
+    """Saves a tiny BERT or RoBERTa that fills in masks, and its tokenizer."""
+    words = words or tokenizer("<s> $A </s>", chat=False)
+    words.add_special_tokens({"mask_token": "<mask>"})
+    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "initializer_range": 0.3}
+    shape |= {"max_position_embeddings": positions, "pad_token_id": 0}
+    torch.manual_seed(0)
+    model: PreTrainedModel = (
+        BertForMaskedLM(BertConfig(**shape))
+        if name == "bert"
+        else RobertaForMaskedLM(RobertaConfig(**shape))
+    )
+    model.save_pretrained(place)
+    words.save_pretrained(place)
 
 
 def save_waves(name: str, place: Path) -> None:

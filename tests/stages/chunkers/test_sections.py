@@ -52,18 +52,9 @@ def test_a_section_is_a_chunk_with_its_heading() -> None:
 
 
 def test_sections_are_divided_down_to_the_level() -> None:
-    assert [text.splitlines()[0] for text in chunks(Sections(level=1), THESIS)] == [
-        "A thesis",
-        "# Ropes",
-        "# Chains",
-    ]
-    assert [text.splitlines()[0] for text in chunks(Sections(level=9), THESIS)] == [
-        "A thesis",
-        "# Ropes",
-        "## Knots",
-        "### Bends",
-        "# Chains",
-    ]
+    for level, headings in ((1, ["# Ropes"]), (9, ["# Ropes", "## Knots", "### Bends"])):
+        firsts = [text.splitlines()[0] for text in chunks(Sections(level=level), THESIS)]
+        assert firsts == ["A thesis", *headings, "# Chains"]
 
 
 def test_a_heading_without_text_is_joined_to_its_first_subsection() -> None:

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from one_example import run_example
 
+from leporello.chunkers import Paragraphs
 from leporello.combiners import MultiHop, Stuff
 from leporello.combiners.multi_hop import missing_terms, names, nearest_sentences
 from leporello.config import Pipeline
-from leporello.core.records import (
-    Chunk,
-    Combination,
-    Document,
-    Example,
-    Hit,
-    Output,
-    Read,
-    Search,
-    Span,
-)
+from leporello.core.records import Chunk, Combination, Document, Example, Hit, Output, Read, Search
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.shard_rows import rows_of
 from leporello.retrievers import BM25
@@ -43,15 +33,6 @@ The screen of the cinema was torn in the storm."""
 DOCUMENT = Document("d", TEXT)
 QUESTION = "Who is the spouse of the actress that played Scarlett on the screen?"
 EXAMPLE = Example("e", DOCUMENT, question=QUESTION)
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """Chunker that divides a text at blank lines."""
-
-    def chunk(self, document: Document) -> Iterator[Span]:
-        for block in re.finditer(r"\S(?:.|\n(?!\n))*", document.text):
-            yield Span(*block.span())
 
 
 @dataclass(frozen=True)
@@ -89,7 +70,7 @@ def _finished(
     combiner: Any, k: int = 2, output: str = "", example: Example = EXAMPLE
 ) -> tuple[ActiveExample, list[list[Read]]]:
     """Returns a finished example, and the reads of each round."""
-    stages = Pipeline(Blocks(), BM25(k=k), Copy(output), combiner)
+    stages = Pipeline(Paragraphs(), BM25(k=k), Copy(output), combiner)
     return run_example(stages, example)
 
 
@@ -139,7 +120,7 @@ def test_a_reader_can_write_the_next_query() -> None:
 
 
 def test_hits_of_later_hops_are_in_the_prediction_and_the_coverage() -> None:
-    stages = Pipeline(Blocks(), BM25(k=2), Copy(), MultiHop(Stuff(), beam=1, new=1))
+    stages = Pipeline(Paragraphs(), BM25(k=2), Copy(), MultiHop(Stuff(), beam=1, new=1))
     [row] = rows_of(None, [EXAMPLE], stages)
     prediction = row["prediction"]
     starts = [TEXT.index(name) for name in ("Scarlett was", "An actress", "Vivien Leigh had")]

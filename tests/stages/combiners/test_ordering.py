@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from official_rows import sorting_row
-from tiny_models import save
 
 from leporello.api import run
 from leporello.chunkers import FixedTokens, Parts
@@ -302,11 +301,8 @@ def written(folder: Path, *rows: Any) -> Path:
 def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: Path) -> None:
     from leporello.core.official_prompt import OfficialPrompt
 
-    first, second = (
-        sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2"),
-        sorting_row("b", REPORT, "xy", "2, 1"),
-    )
-    task = ReportSumSort(written(tmp_path, first, second))
+    first = sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2")
+    task = ReportSumSort(written(tmp_path, first, sorting_row("b", REPORT, "xy", "2, 1")))
     example_a, example_b = task.examples()
     assert len(task) == 2
     assert example_a.document is example_b.document
@@ -330,10 +326,7 @@ def test_without_the_source_the_summaries_are_the_document(tmp_path: Path) -> No
 
 
 def test_an_invalid_row_does_not_affect_other_rows(tmp_path: Path) -> None:
-    bare, short = (
-        sorting_row("a", REPORT, SUMMARIES, "1, 2"),
-        sorting_row("b", REPORT, SUMMARIES, "1, 2"),
-    )
+    bare, short = (sorting_row(name, REPORT, SUMMARIES, "1, 2") for name in "ab")
     bare["inner_docs_start_indices"] = []
     good = sorting_row("c", REPORT, "xy", "2, 1")
     faults = {e.id: e.fault for e in ReportSumSort(written(tmp_path, bare, short, good)).examples()}
@@ -342,9 +335,10 @@ def test_an_invalid_row_does_not_affect_other_rows(tmp_path: Path) -> None:
     assert faults["c"] == ""
 
 
-def test_the_built_in_pipelines_for_ordering_run(tmp_path: Path) -> None:
+def test_the_built_in_pipelines_for_ordering_run(
+    tmp_path: Path, tiny: Callable[[str], str]
+) -> None:
     """One uses the source; others use tiny models, whose answers are only permutations."""
-    save("Llama", tmp_path / "tiny")
     data = written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2"))
     config = tmp_path / "own.yaml"
     config.write_text(
@@ -353,20 +347,13 @@ def test_the_built_in_pipelines_for_ordering_run(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     four = ["chunker.size=4"]
-    summary = run(
-        ["report-sum-sort-bm25"],
-        ["near"],
-        config=[config],
-        overrides=four,
-        out=tmp_path / "near",
-        workers=0,
-    )
+    options: dict[str, Any] = {"config": [config], "workers": 0}
+    out = tmp_path / "near"
+    summary = run(["report-sum-sort-bm25"], ["near"], overrides=four, out=out, **options)
     assert summary.results[0].scores == {"concordance_index": 100.0}
     names = [f"zero-book-sum-sort-{name}" for name in ("pairs", "pairs-sorted", "coherence")]
-    tiny = [f"reader.model={tmp_path / 'tiny'}", "reader.max_input_tokens=200"]
-    summary = run(
-        names, ["alone"], config=[config], overrides=tiny, out=tmp_path / "alone", workers=0
-    )
+    sets = [f"reader.model={tiny('llama')}", "reader.max_input_tokens=200"]
+    summary = run(names, ["alone"], overrides=sets, out=tmp_path / "alone", **options)
     for name in names:
         [prediction] = summary.predictions(name, "alone")
         assert sorted(ids(prediction.prediction)) == [1, 2, 3, 4]

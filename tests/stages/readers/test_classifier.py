@@ -12,7 +12,7 @@ import pytest
 import torch
 from tiny_models import save, save_classifier
 
-from leporello.api import UserError, run
+from leporello.api import UserError
 from leporello.config import load_config
 from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.hashing import differences
@@ -261,25 +261,3 @@ def test_models_of_other_tasks_and_pickles_are_refused(tmp_path: Path, bert: str
         Classifier(str(place), max_input_tokens=100).load()
     with pytest.raises(UserError, match="has 130 positions"):
         Classifier(bert, max_input_tokens=200).load()
-
-
-def test_a_pipeline_runs_with_a_trained_classifier(trained: Path, tmp_path: Path) -> None:
-    rows = [
-        {"id": str(n), "document": text + ".", "references": [label]}
-        for n, (text, label) in enumerate([(HEROIC[0], "Hero"), (WICKED[1], "Villain")])
-    ]
-    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    (tmp_path / "rows.jsonl").write_text(lines)
-    pipelines = {
-        "c": {"reader": {"class": "Classifier", "model": str(trained)}},
-        "none": {"reader": {"class": "Classifier"}},
-    }
-    task = {"class": "JsonLines", "path": "rows.jsonl", "metrics": ["exact_match"]}
-    config = tmp_path / "own.yaml"
-    config.write_text(json.dumps({"pipelines": pipelines, "tasks": {"t": task}}))
-    [result] = run(
-        ["c"], ["t"], config=[config], out=tmp_path / "out", cached=False, workers=0
-    ).results
-    assert (result.scores["exact_match"], result.shares["read"], result.failures) == (100.0, 1.0, 0)
-    with pytest.raises(UserError, match="was not trained"):
-        run(["none"], ["t"], config=[config], out=tmp_path / "none", cached=False, workers=0)

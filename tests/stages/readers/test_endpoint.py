@@ -25,30 +25,17 @@ STORY = "The miller had three sons, a mill, a donkey and a cat. " * 40
 def test_a_chat_request_contains_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
     with running(reply) as server:
-        reader = endpoint(
-            server,
-            api_key="$MY_KEY",
-            system="Be brief.",
-            sampling_seed=7,
-            stop=("\n",),
-            max_new_tokens=5,
-        )
+        options = {"sampling_seed": 7, "stop": ("\n",), "max_new_tokens": 5}
+        reader = endpoint(server, api_key="$MY_KEY", system="Be brief.", **options)
         [output] = reader.read(reads("hello"))
         [request] = server.requests
     assert output == Output("HELLO", read=(), input_tokens=10, output_tokens=2)
     assert request.path == "/v1/chat/completions"
     assert request.headers["authorization"] == f"Bearer {SECRET}"
-    assert request.body == {
-        "model": "m",
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "hello"},
-        ],
-        "max_tokens": 5,
-        "temperature": 0.0,
-        "seed": 7,
-        "stop": ["\n"],
-    }
+    turns = [("system", "Be brief."), ("user", "hello")]
+    messages = [{"role": role, "content": content} for role, content in turns]
+    sent = {"max_tokens": 5, "temperature": 0.0, "seed": 7, "stop": ["\n"]}
+    assert request.body == {"model": "m", "messages": messages, **sent}
     assert reader.render(reads("hello")[0]) == "system: Be brief.\n\nuser: hello"
 
 
@@ -173,44 +160,22 @@ def test_a_long_input_can_be_split() -> None:
 
 
 CHOICES = ("the eldest", "a cat", "No")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("the eldest", "the eldest"),
-        ("The Eldest.", "the eldest"),
-        ("**a cat**", "a cat"),
-        ("A cat", "a cat"),
-        ("B", "a cat"),
-        ("(B)", "a cat"),
-        ("B.", "a cat"),
-        ("**C**", "No"),
-        ("(B) a cat", "a cat"),
-        ("B: because it had boots", "a cat"),
-        ("B\nBecause it is said (A) nowhere.", "a cat"),
-        ("No, it was not.", "No"),
-        ("a cat, not a dog", "a cat"),
-        ("The answer is (B).", "a cat"),
-        ("The correct option is: C", "No"),
-        ("Answer: B", "a cat"),
-        ("It was the eldest who took it.", "the eldest"),
-        ("I would say (B), surely.", "a cat"),
-        ("I would say (B) or (C).", None),
-        ("It is the eldest or a cat", None),
-        ("A dog", None),
-        ("Z", None),
-        ("nobody knows", None),
-        ("", None),
-    ],
-)
-def test_an_answer_is_matched_to_a_choice(text: str, expected: str | None) -> None:
-    assert chosen([text], CHOICES) == expected
+MATCHED = {
+    **dict.fromkeys(("the eldest", "The Eldest.", "It was the eldest who took it."), "the eldest"),
+    **dict.fromkeys(("**a cat**", "A cat", "B", "(B)", "B.", "(B) a cat"), "a cat"),
+    **dict.fromkeys(("B: because it had boots", "B\nBecause it is said (A) nowhere."), "a cat"),
+    **dict.fromkeys(("a cat, not a dog", "The answer is (B).", "Answer: B"), "a cat"),
+    **dict.fromkeys(("**C**", "No, it was not.", "The correct option is: C"), "No"),
+    "I would say (B), surely.": "a cat",
+    **dict.fromkeys(("I would say (B) or (C).", "It is the eldest or a cat", "A dog"), None),
+    **dict.fromkeys(("Z", "nobody knows", ""), None),
+}
 
 
 @pytest.mark.parametrize(
     ("answers", "choices", "expected"),
     [
+        *(([text], CHOICES, expected) for text, expected in MATCHED.items()),
         (["A"], ["B", "A"], "A"),
         (["the black cat"], ["cat", "the black cat"], "the black cat"),
         (["It is the black cat."], ["cat", "the black cat"], "the black cat"),
@@ -222,7 +187,7 @@ def test_an_answer_is_matched_to_a_choice(text: str, expected: str | None) -> No
         (["x"], [], None),
     ],
 )
-def test_similar_choices_are_distinguished(
+def test_answers_are_matched_to_a_choice(
     answers: list[str], choices: list[str], expected: str | None
 ) -> None:
     assert chosen(answers, choices) == expected

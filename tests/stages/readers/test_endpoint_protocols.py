@@ -226,15 +226,8 @@ def test_a_batch_is_resumed_after_a_kill(mode: str, tmp_path: Path) -> None:
     service = Service(ready=False)
     with running(service) as server:
         path = project(tmp_path, server, f"mode: {mode}\n      batch: true", examples=4)
-        words: list[str | Path] = [
-            "run",
-            "mine",
-            "--config",
-            path,
-            "--out",
-            tmp_path / "out",
-            *HERE,
-        ]
+        files = ("--config", path, "--out", tmp_path / "out")
+        words: list[str | Path] = ["run", "mine", *files, *HERE]
         process = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL)
         until(lambda: service.looked > 0, process)
         process.kill()

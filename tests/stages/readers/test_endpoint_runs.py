@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import leporello, read_lines
+from command_line import HERE, leporello, read_lines
 from endpoint_server import SECRET, Request, endpoint, project, reads, reply, running
 from official_rows import zero_scrolls_row
 
@@ -22,8 +22,6 @@ from leporello.core.secrets import redact
 from leporello.engine.results.serialization import calls_from_row
 from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError
-
-HERE = ("--workers", "0")  # starting workers takes longer than these runs
 
 
 @pytest.mark.parametrize(
@@ -51,16 +49,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_run_stops_when_its_budget_is_spent_and_can_be_resumed(tmp_path: Path) -> None:
     with running(reply) as server:
         config = project(tmp_path, server, "budget_tokens: 300", examples=40)
-        arguments = (
-            "run",
-            "mine",
-            "--config",
-            config,
-            "--out",
-            tmp_path / "out",
-            "--no-cache",
-            *HERE,
-        )
+        files = ("--config", config, "--out", tmp_path / "out")
+        arguments = ("run", "mine", *files, "--no-cache", *HERE)
         stopped = leporello(*arguments, status=2)
         assert 25 <= len(server.requests) <= 32
         answers = len(server.requests)

@@ -12,7 +12,7 @@ import pytest
 from command_line import ROOT, leporello, read_lines
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tiny_models import STORY, save
+from tiny_models import STORY
 from transformers import PreTrainedTokenizerFast
 
 from leporello.api import run
@@ -48,16 +48,13 @@ def write(path: Path, *lines: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., AnyReader]:
-    """Returns a function that returns a reader with a tiny model, which it creates if needed."""
-    base = tmp_path_factory.mktemp("models")
+def reader(tiny: Callable[[str], str]) -> Callable[..., AnyReader]:
+    """Returns a function that returns a reader with a tiny model."""
 
     def reader_with(name: str, **parameters: Any) -> AnyReader:
-        if not (base / name).exists():
-            save(name, base / name)
         kind = CausalLM if name in ("llama", "chat") else Seq2Seq
         defaults = {"max_input_tokens": 400, "max_new_tokens": 4, "device": "cpu"}
-        return kind(str(base / name), **{**defaults, **parameters})
+        return kind(tiny(name), **{**defaults, **parameters})
 
     return reader_with
 

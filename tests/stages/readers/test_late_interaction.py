@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 from tiny_encoders import whole_words
 from transformers import BertConfig, BertModel
 
-from leporello.api import UserError, run, train
+from leporello.api import UserError
 from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.records import Read
 from leporello.readers import LateInteractionClassifier
@@ -147,39 +146,3 @@ def test_unsuitable_models_and_inputs_are_refused(
         LateInteractionClassifier(trained.model, encoder, 64).load()
     with pytest.raises(UserError, match="needs examples of at least two classes"):
         trained.learn([Read(("a dog",), DOG)], ["yes"], tmp_path)
-
-
-def test_a_pipeline_learns_and_answers(encoder: str, tmp_path: Path) -> None:
-    inputs, targets = lessons()
-    for split, places in (("train", range(24)), ("test", range(24, 36))):
-        rows = [
-            {
-                "id": str(place),
-                "document_id": f"d{place // 2}",
-                "document": "\n\n".join(map(str, inputs[place].passages)),
-                "question": inputs[place].question,
-                "choices": LABELS,
-                "references": [targets[place]],
-            }
-            for place in places
-        ]
-        text = "".join(f"{json.dumps(row)}\n" for row in rows)
-        (tmp_path / f"{split}.jsonl").write_text(text)
-    reader = {"class": "LateInteractionClassifier", "encoder": encoder, "max_input_tokens": 16}
-    config = {
-        "pipelines": {"late": {"chunker": {"class": "Paragraphs", "size": 8}, "reader": reader}},
-        "tasks": {
-            "farms": {"class": "JsonLines", "path": "{split}.jsonl", "metrics": ["exact_match"]}
-        },
-    }
-    (tmp_path / "own.yaml").write_text(json.dumps(config))
-    trained = train("late", "farms", config=[tmp_path / "own.yaml"], out=tmp_path / "model")
-    summary = run(
-        [trained.pipeline],
-        ["farms"],
-        config=[tmp_path / "own.yaml", trained.config],
-        split="test",
-        out=tmp_path / "run",
-        workers=0,
-    )
-    assert summary.results[0].scores["exact_match"] == 100

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,17 +15,9 @@ from command_line import GOLDEN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from one_example import drive
-from tiny_models import STORY, save, tokenizer
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import (
-    AutoTokenizer,
-    BertConfig,
-    BertForMaskedLM,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaForMaskedLM,
-)
+from tiny_encoders import wordpieces
+from tiny_models import STORY, save, save_masked
+from transformers import AutoTokenizer
 
 from leporello.chunkers import Whole, Windows
 from leporello.combiners import Mean
@@ -44,49 +35,13 @@ WINDOWS = [case for case in CASES if "windows" in case]
 POSITIONS = 66  # positions of masked models; RoBERTa counts them after the padding, which is 0
 
 
-def _word_piece() -> PreTrainedTokenizerFast:
-    """Returns a tokenizer like BERT's: lower case, without blanks, `##` within words."""
-    core = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 -- a token of text
-    core.normalizer = normalizers.BertNormalizer()
-    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    core.train_from_iterator(
-        [STORY], trainers.WordPieceTrainer(vocab_size=90, special_tokens=special)
-    )
-    ends = [(token, core.token_to_id(token)) for token in ("[CLS]", "[SEP]")]
-    core.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=ends
-    )
-    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # untyped in transformers
-        tokenizer_object=core, **dict(zip(names, special, strict=True))
-    )
-
-
-def _save_masked(name: str, place: Path) -> None:
-    words = _word_piece() if name == "bert" else tokenizer("<s> $A </s>", chat=False)
-    words.add_special_tokens({"mask_token": words.mask_token or "<mask>"})
-    padding = words.pad_token_id
-    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "initializer_range": 0.3}
-    shape |= {"max_position_embeddings": POSITIONS, "pad_token_id": padding}
-    torch.manual_seed(0)
-    model: PreTrainedModel = (
-        BertForMaskedLM(BertConfig(**shape))
-        if name == "bert"
-        else RobertaForMaskedLM(RobertaConfig(**shape))
-    )
-    model.save_pretrained(place)
-    words.save_pretrained(place)
-
-
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     places = {name: tmp_path_factory.mktemp(name) for name in ("gpt2", "chat", "bert", "roberta")}
     for name in ("gpt2", "chat"):
         save(name, places[name])
-    for name in ("bert", "roberta"):
-        _save_masked(name, places[name])
+    save_masked("bert", places["bert"], wordpieces([STORY], 90), POSITIONS)
+    save_masked("roberta", places["roberta"], positions=POSITIONS)
     return {name: str(place) for name, place in places.items()}
 
 

@@ -27,25 +27,13 @@ NAMES = ("t5", "bart", "led", "gpt2", "llama", "chat")
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """Returns a function that returns the path of a tiny model, and creates it when needed."""
-    base = tmp_path_factory.mktemp("models")
+def reader(tiny: Callable[[str], str]) -> Callable[..., AnyReader]:
+    """Returns a function that returns a reader with a tiny model."""
 
-    def model_path(name: str) -> str:
-        place = base / name
-        if not place.exists():
-            save(name, place)
-        return str(place)
-
-    return model_path
-
-
-@pytest.fixture(scope="session")
-def reader(folder: Callable[[str], str]) -> Callable[..., AnyReader]:
     def reader_with(name: str, **parameters: Any) -> AnyReader:
         kind = CausalLM if name in ("gpt2", "llama", "chat") else Seq2Seq
         defaults = {"max_input_tokens": 160, "max_new_tokens": 8, "device": "cpu"}
-        return kind(folder(name), **{**defaults, **parameters})
+        return kind(tiny(name), **{**defaults, **parameters})
 
     return reader_with
 
@@ -56,15 +44,8 @@ def reads() -> list[Read]:
     duplicate = Read(few[:1], "Who had a cat?")
     choice = Read(few[:2], "Who took the mill?", choices=("the eldest", "a cat", "🐈"))
     summary = Read((*few, "What was said before."), instruction="Summarize the story.")
-    return [
-        duplicate,
-        Read(few[:3], "長靴?"),
-        choice,
-        summary,
-        duplicate,
-        Read((), "Why?"),
-        Read(few[:1]),
-    ]
+    others = [Read((), "Why?"), Read(few[:1])]
+    return [duplicate, Read(few[:3], "長靴?"), choice, summary, duplicate, *others]
 
 
 @cache
@@ -275,13 +256,13 @@ def test_a_missing_model_is_reported(model: str, monkeypatch: pytest.MonkeyPatch
             missing.read([Read(("a",))])
 
 
-def test_unsuitable_models_are_refused(folder: Callable[[str], str], tmp_path: Path) -> None:
+def test_unsuitable_models_are_refused(tiny: Callable[[str], str], tmp_path: Path) -> None:
     read = Read(("a",))
     with pytest.raises(UserError, match="could not be loaded"):
-        Seq2Seq(model=folder("gpt2"), max_input_tokens=100).read([read])
-    words = loaded(folder("t5"))
+        Seq2Seq(model=tiny("gpt2"), max_input_tokens=100).read([read])
+    words = loaded(tiny("t5"))
     words.save_pretrained(tmp_path)
-    model = T5ForConditionalGeneration.from_pretrained(folder("t5"))
+    model = T5ForConditionalGeneration.from_pretrained(tiny("t5"))
     state = {k: v for k, v in model.state_dict().items() if "decoder.block.1" not in k}
     model.save_pretrained(tmp_path, state_dict=state)
     with pytest.raises(UserError, match="lacks weights"):
@@ -291,7 +272,7 @@ def test_unsuitable_models_are_refused(folder: Callable[[str], str], tmp_path: P
     with pytest.raises(UserError, match="could not be loaded"):
         Seq2Seq(model=str(tmp_path), device="cpu").read([read])
     with pytest.raises(UserError, match="device 'abacus'"):
-        Seq2Seq(model=folder("t5"), device="abacus").read([read])
+        Seq2Seq(model=tiny("t5"), device="abacus").read([read])
 
 
 def unigram(place: Path) -> None:

@@ -49,23 +49,14 @@ class SamplingParams:
 class LLM:
     """Stand-in for vLLM's class, which computes prompts one by one, without a cache."""
 
-    def __init__(
-        self,
-        *,
-        model: str,
-        dtype: str,
-        max_model_len: int,
-        load_format: str,
-        trust_remote_code: bool,
-        generation_config: str,
-        logprobs_mode: str,
-        enable_prefix_caching: bool,
-        disable_log_stats: bool,
-        seed: int,
-    ) -> None:
-        assert (load_format, generation_config) == ("safetensors", "vllm")
-        assert (trust_remote_code, enable_prefix_caching) == (False, False)
-        assert (max_model_len, logprobs_mode) == (-1, "processed_logprobs")
+    def __init__(self, *, model: str, dtype: str, **options: Any) -> None:
+        required = {
+            "load_format": "safetensors", "generation_config": "vllm", "trust_remote_code": False,
+            "enable_prefix_caching": False, "max_model_len": -1,
+            "logprobs_mode": "processed_logprobs",
+        }  # fmt: skip
+        assert options.items() >= required.items()
+        assert options.keys() - required.keys() == {"disable_log_stats", "seed"}
         if dtype not in ("float32", "bfloat16", "float16"):
             raise ValueError(f"Unknown dtype: {dtype}")
         self.model = AutoModelForCausalLM.from_pretrained(model, dtype=dtype)
@@ -145,18 +136,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     words = tokenizer("<s> $A", chat=False)
     torch.manual_seed(0)
     shape: dict[str, Any] = {"hidden_size": 128, "intermediate_size": 128, "num_hidden_layers": 2}
-    heads: dict[str, Any] = {
-        "num_attention_heads": 2,
-        "num_key_value_heads": 1,
-        "max_position_embeddings": 512,
-    }
-    ends: dict[str, Any] = {
-        "bos_token_id": 3,
-        "pad_token_id": 0,
-        "eos_token_id": 1,
-        "vocab_size": len(words),
-    }
-    network = LlamaForCausalLM(LlamaConfig(**shape, **heads, **ends, initializer_range=0.3))
+    shape |= {"num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 512}
+    shape |= {"bos_token_id": 3, "pad_token_id": 0, "eos_token_id": 1, "vocab_size": len(words)}
+    network = LlamaForCausalLM(LlamaConfig(**shape, initializer_range=0.3))
     rows = network.lm_head.weight.data
     rows[1] = rows[20:60].mean(0) * 16
     network.save_pretrained(where)
