@@ -45,7 +45,9 @@ class Backtracking:
         tree = _parser.parse(_plain(pattern, "[{}]"), flags)
         self.items, self._state = list(tree), tree.state
         self.steps, self._groups = 0, dict[int, tuple[int, int]]()
-        self._fits: dict[tuple[int, str], bool] = {}  # by `id` of a part, which `items` keeps alive
+        # By `id` of a part, which `items` keeps alive.
+        self._compiled: dict[int, re.Pattern[str]] = {}
+        self._fits: dict[tuple[int, str], bool] = {}
 
     def scan(self, text: str, is_anchored: bool) -> int:
         """Returns the steps of finding all matches in a text, or of one match at its start."""
@@ -59,10 +61,11 @@ class Backtracking:
 
     def fits(self, item: Item, character: str) -> bool:
         """Returns whether a part that matches one character matches this one."""
-        key = (id(item), character)
-        if key not in self._fits:
+        if id(item) not in self._compiled:
             tree = _parser.SubPattern(self._state, [item])
-            self._fits[key] = _compiler.compile(tree).match(character) is not None
+            self._compiled[id(item)] = _compiler.compile(tree)
+        if (key := (id(item), character)) not in self._fits:
+            self._fits[key] = self._compiled[id(item)].match(character) is not None
         return self._fits[key]
 
     def _match(self, items: Sequence[Item], number: int, text: str, position: int) -> Iterator[int]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from row_files import write_rows
-from tiny_models import save
 
 from leporello.api import run
 from leporello.core.errors import ConfigError
@@ -79,12 +79,11 @@ def test_metadata_of_another_form_is_refused_with_its_line(tmp_path: Path) -> No
 
 
 def test_the_pipeline_chooses_a_translation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: Callable[[str], str]
 ) -> None:
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
     put(tmp_path, entry(2, ["Sie ist hell."]), entry(3, ["Ich sehe sie."]))
-    save("t5", tmp_path / "t5")
-    sets = [f"reader.model={tmp_path / 't5'}", "reader.device=cpu"]
+    sets = [f"reader.model={tiny('t5')}", "reader.device=cpu"]
     finished = run(["muld-contrapro"], overrides=sets, out=tmp_path / "out", workers=0)
     [result] = finished.results
     assert (result.examples, result.failures) == (2, 0)

@@ -44,8 +44,7 @@ def zipped(rows: str = "") -> bytes:
     return target.getvalue()
 
 
-def all_of(tasks: dict[str, Task], data: Path) -> list[Fetched]:
-    """Returns the files that `fetch` yields."""
+def fetched_of(tasks: dict[str, Task], data: Path) -> list[Fetched]:
     return list(fetch(tasks, data))
 
 
@@ -53,7 +52,7 @@ def test_a_fetched_file_is_read_as_a_task(hub: Web, tmp_path: Path) -> None:
     content = zipped()
     put(hub, "tau/scrolls", "qasper.zip", content)
     task = Scrolls("qasper", data=tmp_path)
-    [fetched] = all_of({"scrolls/qasper": task}, tmp_path)
+    [fetched] = fetched_of({"scrolls/qasper": task}, tmp_path)
     path, sha256 = tmp_path / "scrolls" / "qasper.zip", hashlib.sha256(content).hexdigest()
     assert fetched == Fetched("scrolls/qasper", path, len(content), sha256, downloaded=True)
     assert [example.references for example in task.examples()] == [("a fox",)]
@@ -64,15 +63,11 @@ def test_benchmarks_are_downloaded_to_their_own_folders(hub: Web, tmp_path: Path
     put(hub, "tau/scrolls", "quality.zip", b"one")
     put(hub, "tau/zero_scrolls", "quality.zip", b"two")
     put(hub, "ghomasHudson/muld", "data/vlsp_test.json.bz2", b"three")
-    tasks: dict[str, Task] = {
-        "a": Scrolls("quality"),
-        "b": Scrolls("quality_hard", split="test"),
-        "c": ZeroScrolls("quality"),
-        "d": Muld("vlsp"),
-    }
-    places = {
-        str(f.path.relative_to(tmp_path)): f.path.read_bytes() for f in all_of(tasks, tmp_path)
-    }
+    two = (Scrolls("quality"), Scrolls("quality_hard", split="test"))
+    more: tuple[Task, ...] = (*two, ZeroScrolls("quality"), Muld("vlsp"))
+    tasks = dict(zip("abcd", more, strict=True))
+    fetched = fetched_of(tasks, tmp_path)
+    places = {str(f.path.relative_to(tmp_path)): f.path.read_bytes() for f in fetched}
     assert places == {
         "scrolls/quality.zip": b"one",
         "zero_scrolls/quality.zip": b"two",
@@ -84,7 +79,7 @@ def test_an_existing_file_is_not_downloaded(hub: Web, tmp_path: Path) -> None:
     path = tmp_path / "scrolls" / "qasper.zip"
     path.parent.mkdir()
     path.write_bytes(b"mine")
-    [fetched] = all_of({"t": Scrolls("qasper")}, tmp_path)
+    [fetched] = fetched_of({"t": Scrolls("qasper")}, tmp_path)
     assert (fetched.downloaded, fetched.size) == (False, 4)
     assert path.read_bytes() == b"mine"
     assert hub.requests == []
@@ -95,13 +90,13 @@ def test_an_interrupted_download_is_resumed(hub: Web, tmp_path: Path) -> None:
     put(hub, "tau/scrolls", "qasper.zip", content)
     hub.cut, hub.failing = 300_000, 503
     with pytest.raises(UserError, match="503"):
-        all_of({"t": Scrolls("qasper")}, tmp_path)
+        fetched_of({"t": Scrolls("qasper")}, tmp_path)
     path = tmp_path / "scrolls" / "qasper.zip"
     assert not path.exists()
     assert ranges(hub) == [None, "bytes=300000-"]
     hub.cut = hub.failing = 0
     hub.requests.clear()
-    [fetched] = all_of({"t": Scrolls("qasper")}, tmp_path)
+    [fetched] = fetched_of({"t": Scrolls("qasper")}, tmp_path)
     assert ranges(hub) == ["bytes=300000-"]
     assert path.read_bytes() == content
     assert fetched.sha256 == hashlib.sha256(content).hexdigest()
@@ -112,10 +107,10 @@ def test_a_partial_download_of_an_older_version_is_removed(hub: Web, tmp_path: P
     put(hub, "tau/scrolls", "qasper.zip", b"old " * 100_000)
     hub.cut, hub.failing = 300_000, 503
     with pytest.raises(UserError):
-        all_of({"t": Scrolls("qasper")}, tmp_path)
+        fetched_of({"t": Scrolls("qasper")}, tmp_path)
     hub.cut = hub.failing = 0
     put(hub, "tau/scrolls", "qasper.zip", b"new " * 100_000)
-    [fetched] = all_of({"t": Scrolls("qasper")}, tmp_path)
+    [fetched] = fetched_of({"t": Scrolls("qasper")}, tmp_path)
     assert fetched.path.read_bytes() == b"new " * 100_000
     assert [entry.name for entry in fetched.path.parent.iterdir()] == ["qasper.zip"]
 
@@ -124,9 +119,22 @@ def test_a_wrong_checksum_leaves_nothing(hub: Web, tmp_path: Path) -> None:
     put(hub, "tau/scrolls", "qasper.zip", b"content")
     hub.etag = "0" * 64
     with pytest.raises(UserError, match=r"instead of 0{64}"):
-        all_of({"t": Scrolls("qasper")}, tmp_path)
+        fetched_of({"t": Scrolls("qasper")}, tmp_path)
     assert not list((tmp_path / "scrolls").glob("*.zip"))
     assert not list((tmp_path / "scrolls").glob(".*.part"))
+
+
+def test_what_the_hub_does_not_have_is_an_error(hub: Web, tmp_path: Path) -> None:
+    mine: dict[str, Task] = {"t": Scrolls("qasper"), "mine": JsonLines(tmp_path / "a.jsonl")}
+    with pytest.raises(UserError, match="'mine' \\(JsonLines\\) has no file on the hub to fetch"):
+        fetched_of(mine, tmp_path)
+    with pytest.raises(UserError, match=r"muld/vlsp has no split 'train'; allowed: test"):
+        fetched_of({"t": Muld("vlsp", "train")}, tmp_path)
+    assert not any(tmp_path.iterdir())
+    assert hub.requests == []
+    with pytest.raises(UserError, match=r"has no qasper\.zip of the data set tau/scrolls"):
+        fetched_of({"t": Scrolls("qasper")}, tmp_path)
+    assert hub.requests
 
 
 def test_without_a_connection_the_error_gives_advice(
@@ -134,28 +142,10 @@ def test_without_a_connection_the_error_gives_advice(
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(UserError) as caught:
-        all_of({"t": Muld("vlsp")}, tmp_path)
+        fetched_of({"t": Muld("vlsp")}, tmp_path)
     message = str(caught.value)
     assert "the hub at http://127.0.0.1:9 cannot be reached" in message
     assert f"save it as {tmp_path / 'muld' / 'vlsp_test.json.bz2'}" in message
-
-
-def test_a_file_that_is_not_on_the_hub_is_an_error(hub: Web, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"has no qasper\.zip of the data set tau/scrolls"):
-        all_of({"t": Scrolls("qasper")}, tmp_path)
-    assert hub.requests
-
-
-def test_a_users_task_has_nothing_to_fetch(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="'mine' \\(JsonLines\\) has no file on the hub to fetch"):
-        all_of({"t": Scrolls("qasper"), "mine": JsonLines(tmp_path / "a.jsonl")}, tmp_path)
-    assert not any(tmp_path.iterdir())
-
-
-def test_a_split_that_is_not_published_is_not_requested(hub: Web, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"muld/vlsp has no split 'train'; allowed: test"):
-        all_of({"t": Muld("vlsp", "train")}, tmp_path)
-    assert hub.requests == []
 
 
 def test_a_full_disk_is_reported_before_the_download(
@@ -164,5 +154,5 @@ def test_a_full_disk_is_reported_before_the_download(
     put(hub, "tau/scrolls", "qasper.zip", b"x" * 3_000_000)
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1_000_000}))
     with pytest.raises(UserError, match="3 MB are needed, but only 1 MB are free"):
-        all_of({"t": Scrolls("qasper")}, tmp_path)
+        fetched_of({"t": Scrolls("qasper")}, tmp_path)
     assert ranges(hub) == []

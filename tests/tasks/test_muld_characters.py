@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from command_line import HERE, leporello, read_lines
 from row_files import write_rows
-from tiny_models import save
 
 from leporello.engine.results.serialization import calls_from_row
 
@@ -24,14 +23,6 @@ SCRIPT = (
 )
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a tiny T5 with random weights."""
-    folder = tmp_path_factory.mktemp("characters") / "t5"
-    save("t5", folder)
-    return folder
-
-
 def data(folder: Path, rows: list[tuple[str, Any]]) -> Path:
     """Writes a split of character_id in MuLD's format; returns the data directory."""
     place = folder / "data" / "muld" / "character_id_test.json.bz2"
@@ -39,21 +30,21 @@ def data(folder: Path, rows: list[tuple[str, Any]]) -> Path:
     return folder / "data"
 
 
-def sets(model: Path) -> list[str | Path]:
+def sets(model: str) -> list[str]:
     """Returns the options that put the tiny model into the pipeline."""
     settings = {"reader.model": model, "chunker.tokenizer": model, "reader.device": "cpu"}
     return [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
 
 
 def test_archetypes_are_predicted_from_passages_around_mentions(
-    model: Path, tmp_path: Path
+    tiny: Callable[[str], str], tmp_path: Path
 ) -> None:
     labels = ("Hero", "Villain/Antagonist")
     folder = data(
         tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", ["Villain/Antagonist"])]
     )
-    options = ("--data", folder, *sets(model), "--out", tmp_path / "out")
-    command: list[str | Path] = ["run", NAME, *options]
+    options = ("--data", folder, *sets(tiny("t5")), "--out", tmp_path / "out")
+    command: list[str | Path] = ["run", NAME, *HERE, *options]
     result = leporello(*command)
     results = tmp_path / "out" / NAME / "muld" / "character_id"
     harry, sally = read_lines(results / "predictions.jsonl")

@@ -15,12 +15,9 @@ from leporello.tasks import JsonLines
 
 NOVEL = "It rained.\n\nThe landlord's name\nwas Amos, and his dog's was Ann.\nNobody slept.\n"
 QUESTION = {
-    "novel": "tale.txt",
-    "kind": "single",
-    "question": "Who kept the inn?",
-    "answers": ["Amos"],
+    "novel": "tale.txt", "kind": "single", "question": "Who kept the inn?", "answers": ["Amos"],
     "evidence": ["landlord's name was Amos"],
-}
+}  # fmt: skip
 
 
 def test_questions_are_well_formed() -> None:

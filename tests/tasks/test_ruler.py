@@ -23,26 +23,17 @@ from leporello.tasks.long_context.sources import background
 GIVEN: Mapping[str, Any] = json.loads((GOLDEN / "ruler.json").read_text(encoding="utf-8"))
 NAMES: tuple[str, ...] = tuple(case["task"] for case in GIVEN["texts"])
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
+TOWNS = (("Ulm", "Danube"), ("Bonn", "Rhine"), ("Jena", "Saale"))
 SQUAD = {
     "data": [
-        {
-            "paragraphs": [
-                {
-                    "context": f"{town} lies on the {river}. It is old.",
-                    "qas": [
-                        {
-                            "question": f"Where does {town} lie?",
-                            "is_impossible": False,
-                            "answers": [{"text": river, "answer_start": len(town) + 13}],
-                        },
-                        {"question": "Who?", "is_impossible": True, "answers": []},
-                    ],
-                }
-            ]
-        }
-        for town, river in (("Ulm", "Danube"), ("Bonn", "Rhine"), ("Jena", "Saale"))
+        {"paragraphs": [{"context": f"{town} lies on the {river}. It is old.", "qas": [
+            {"question": f"Where does {town} lie?", "is_impossible": False,
+             "answers": [{"text": river, "answer_start": len(town) + 13}]},
+            {"question": "Who?", "is_impossible": True, "answers": []},
+        ]}]}
+        for town, river in TOWNS
     ]
-}
+}  # fmt: skip
 HOTPOT = [
     {
         "question": "Which river does Ina's town lie on?",

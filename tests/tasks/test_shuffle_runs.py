@@ -23,6 +23,7 @@ ROWS: list[dict[str, Any]] = [
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shuffle")
     save("gpt2", folder / "gpt2")
+
     save_classifier("roberta", folder / "roberta", ("original", "shuffled"))
     write_rows(folder / "texts.jsonl", *ROWS)
     (folder / "own.yaml").write_text(
