@@ -32,9 +32,7 @@ OPTIONS = RunOptions(
         ([*WORDS, "--window", "4", "--example-timeout", "0.5", "--max-failures", "5%"], OPTIONS),
     ],
 )
-def test_a_command_builds_its_options_from_its_words(
-    words: list[str], expected: RunOptions
-) -> None:
+def test_a_commands_words_become_options(words: list[str], expected: RunOptions) -> None:
     built: list[RunOptions] = []
 
     @with_options(RunOptions, interrupts=None)

@@ -36,7 +36,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules")
-def test_the_table_of_names_equals_the_output_of_the_catalogue(
+def test_the_table_of_names_is_that_of_the_catalogue(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The table must be written again after a built-in file changes."""

@@ -44,142 +44,85 @@ def test_a_stage_left_out_has_a_default_but_the_reader() -> None:
 
 
 def test_a_stage_that_names_a_class_replaces_the_parents(tmp_path: Path) -> None:
-    config = _load(
-        tmp_path,
-        """
-        pipelines:
-          parent:
-            chunker: {class: FixedTokens, size: 50, overlap: 5}
-            retriever: {class: BM25, k: 3}
-            reader: {class: Lead}
-          child:
-            extends: parent
-            chunker: {size: 70}
-            retriever: {class: TfIdf}
-        """,
-    )
-    child = _one(config, "child").resolved()
-    assert child["chunker"] == {
+    parent = "chunker: {class: FixedTokens, size: 50, overlap: 5}, retriever: {class: BM25, k: 3}"
+    child = "extends: parent, chunker: {size: 70}, retriever: {class: TfIdf}"
+    text = f"pipelines: {{parent: {{{parent}, reader: Lead}}, child: {{{child}}}}}"
+    resolved = _one(_load(tmp_path, text), "child").resolved()
+    assert resolved["chunker"] == {
         "class": "FixedTokens", "size": 70, "overlap": 5, "tokenizer": "words",
     }  # fmt: skip
-    assert isinstance(child["retriever"], dict)
-    assert child["retriever"]["k"] == 10
+    assert isinstance(resolved["retriever"], dict)
+    assert resolved["retriever"]["k"] == 10
 
 
 def test_a_file_of_the_users_may_extend_the_built_in_pipelines(tmp_path: Path) -> None:
+    default = "default: {pipeline: mine, task: sample}\n"
     config = _load(
-        tmp_path,
-        """
-        default: {pipeline: mine, task: sample}
-        pipelines:
-          mine: {extends: best-sentence, retriever: {k: 2}}
-        """,
+        tmp_path, f"{default}pipelines: {{mine: {{extends: best-sentence, retriever: {{k: 2}}}}}}"
     )
     assert config.default_pipeline == "mine"
     assert _one(config, "mine").build().retriever.k == 2
 
 
 def test_a_list_sweeps_where_the_parameter_takes_no_list(tmp_path: Path) -> None:
-    config = _load(
-        tmp_path,
-        """
-        pipelines:
-          mine:
-            chunker: {class: Recursive, size: [50, 100], separators: ["\\n", " "]}
-            retriever: {class: BM25, k: [1, 2]}
-            reader: {class: Lead}
-        """,
-    )
-    names = [point.name for point in config.pipelines["mine"]]
-    assert names == [
-        "mine@chunker.size=50,retriever.k=1",
-        "mine@chunker.size=50,retriever.k=2",
-        "mine@chunker.size=100,retriever.k=1",
-        "mine@chunker.size=100,retriever.k=2",
+    chunker = '{class: Recursive, size: [50, 100], separators: ["\\n", " "]}'
+    stages = f"chunker: {chunker}, retriever: {{class: BM25, k: [1, 2]}}, reader: Lead"
+    points = _load(tmp_path, f"pipelines: {{mine: {{{stages}}}}}").pipelines["mine"]
+    assert [point.name for point in points] == [
+        f"mine@chunker.size={size},retriever.k={k}" for size in (50, 100) for k in (1, 2)
     ]
-    assert config.pipelines["mine"][2].build().chunker.separators == ("\n", " ")
+    assert points[2].build().chunker.separators == ("\n", " ")
 
 
-def test_whole_stages_and_nested_ones_can_be_swept(tmp_path: Path) -> None:
-    config = _load(
-        tmp_path,
-        """
-        pipelines:
-          whole:
-            retriever: {sweep: [{class: TfIdf}, {class: BM25, k: [2, 3]}]}
-            reader: {class: Lead}
-          nested:
-            retriever: {class: Fusion, retrievers: [{class: BM25, k: [4, 5]}, {class: TfIdf}]}
-            reader: {class: Lead}
-          widened:
-            retriever: {class: Neighbours, retriever: [{class: First}, {class: Random}]}
-            reader: {class: Lead}
-        """,
-    )
-    names = {name: [point.name for point in points] for name, points in config.pipelines.items()}
-    assert names["whole"] == [
-        "whole@retriever=TfIdf",
-        "whole@retriever=BM25,retriever.k=2",
-        "whole@retriever=BM25,retriever.k=3",
-    ]
-    assert names["nested"] == [
-        "nested@retriever.retrievers.0.k=4",
-        "nested@retriever.retrievers.0.k=5",
-    ]
-    assert names["widened"] == [
-        "widened@retriever.retriever=First",
-        "widened@retriever.retriever=Random",
-    ]
+@pytest.mark.parametrize(
+    ("retriever", "names"),
+    [
+        ("{sweep: [{class: TfIdf}, {class: BM25, k: [2, 3]}]}",
+         ["=TfIdf", "=BM25,retriever.k=2", "=BM25,retriever.k=3"]),
+        ("{class: Fusion, retrievers: [{class: BM25, k: [4, 5]}, {class: TfIdf}]}",
+         [".retrievers.0.k=4", ".retrievers.0.k=5"]),
+        ("{class: Neighbours, retriever: [{class: First}, {class: Random}]}",
+         [".retriever=First", ".retriever=Random"]),
+    ],
+)  # fmt: skip
+def test_whole_stages_and_nested_ones_can_be_swept(
+    tmp_path: Path, retriever: str, names: list[str]
+) -> None:
+    config = _load(tmp_path, f"pipelines: {{m: {{retriever: {retriever}, reader: Lead}}}}")
+    assert [p.name for p in config.pipelines["m"]] == [f"m@retriever{name}" for name in names]
+
+
+PLUG_IN = """
+from __future__ import annotations
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Mine:
+    MORE
+
+    def retrieve(self, questions, chunks):
+        return [[] for _ in questions]
+"""
 
 
 def test_a_bare_list_for_an_open_parameter_asks_for_sweep(tmp_path: Path) -> None:
-    _write(
-        tmp_path,
-        """
-        from __future__ import annotations
-        from dataclasses import dataclass
-
-        @dataclass(frozen=True)
-        class Mine:
-            weight: float | tuple[float, ...] = 1.0
-
-            def retrieve(self, questions, chunks):
-                return [[] for _ in questions]
-        """,
-        "mine.py",
+    source = PLUG_IN.replace("MORE", "weight: float | tuple[float, ...] = 1.0")
+    _write(tmp_path, source, "mine.py")
+    text = (
+        "pipelines:\n  mine: {retriever: {class: ./mine.py:Mine, weight: [0.5, 1.0]}, reader: Lead}"
     )
-    [fault] = _faults(
-        tmp_path,
-        """
-        pipelines:
-          mine:
-            retriever: {class: ./mine.py:Mine, weight: [0.5, 1.0]}
-            reader: {class: Lead}
-        """,
-    )
+    [fault] = _faults(tmp_path, text)
     assert fault == (
-        "mine.yaml:4: mine.retriever.weight: takes a list or a single value, so a list is"
+        "mine.yaml:2: mine.retriever.weight: takes a list or a single value, so a list is"
         " ambiguous; write {sweep: [0.5, 1.0]} to sweep"
     )
 
 
 def test_set_changes_and_sweeps_only_the_selected_pipelines(tmp_path: Path) -> None:
-    text = """
-    pipelines:
-      one:
-        retriever: {class: Fusion, retrievers: [{class: BM25, k: 4}, {class: TfIdf}]}
-        reader: {class: Lead}
-      two:
-        extends: one
-    """
-    config = _load(
-        tmp_path,
-        text,
-        "retriever.retrievers.0.k=7",
-        "reader.words=3,4",
-        "combiner.class=ReadEach",
-        names=("two",),
-    )
+    retriever = "{class: Fusion, retrievers: [{class: BM25, k: 4}, {class: TfIdf}]}"
+    text = f"pipelines: {{one: {{retriever: {retriever}, reader: Lead}}, two: {{extends: one}}}}"
+    overrides = ("retriever.retrievers.0.k=7", "reader.words=3,4", "combiner.class=ReadEach")
+    config = _load(tmp_path, text, *overrides, names=("two",))
     points = config.select(["two"])
     assert [point.name for point in points] == ["two@reader.words=3", "two@reader.words=4"]
     assert points[0].build().retriever.retrievers[0].k == 7
@@ -290,46 +233,19 @@ def test_a_plug_in_that_cannot_be_loaded_is_a_fault_with_its_reason(
     tmp_path: Path, source: str, message: str
 ) -> None:
     _write(tmp_path, source, "plug.py")
-    [fault] = _faults(
-        tmp_path,
-        """
-        pipelines:
-          mine:
-            retriever: {class: ./plug.py:Mine}
-            reader: {class: Lead}
-        """,
-    )
-    assert fault.startswith("mine.yaml:4: mine.retriever")
+    text = "pipelines:\n  mine: {retriever: ./plug.py:Mine, reader: Lead}"
+    [fault] = _faults(tmp_path, text)
+    assert fault.startswith("mine.yaml:2: mine.retriever")
     assert message in fault
 
 
 def test_a_plug_in_may_import_its_neighbour_and_be_named_by_dots(tmp_path: Path) -> None:
     _write(tmp_path, "WORDS = 4\n", "neighbour_of_plug.py")
-    _write(
-        tmp_path,
-        """
-        from dataclasses import dataclass
-        from neighbour_of_plug import WORDS
-
-        @dataclass(frozen=True)
-        class Mine:
-            k: int = WORDS
-
-            def retrieve(self, questions, chunks):
-                return [[] for _ in questions]
-        """,
-        "dotted_plug.py",
-    )
-    config = _load(
-        tmp_path,
-        """
-        pipelines:
-          mine:
-            retriever: {class: dotted_plug.Mine}
-            reader: {class: Lead}
-        """,
-    )
-    assert _one(config, "mine").build().retriever.k == 4
+    source = PLUG_IN.replace("MORE", "k: int = WORDS")
+    source = source.replace("@", "from neighbour_of_plug import WORDS\n\n@", 1)
+    _write(tmp_path, source, "dotted_plug.py")
+    text = "pipelines: {mine: {retriever: dotted_plug.Mine, reader: Lead}}"
+    assert _one(_load(tmp_path, text), "mine").build().retriever.k == 4
 
 
 def test_a_plug_in_may_inherit_a_built_in_class(tmp_path: Path) -> None:
@@ -349,12 +265,8 @@ def test_a_plug_in_may_inherit_a_built_in_class(tmp_path: Path) -> None:
             boost: Small = 1.0
         """
     _write(tmp_path, source, "heir.py")
-    text = """
-        pipelines:
-          m:
-            retriever: {class: ./heir.py:Mine, k: 3, ngrams: 2, boost: BOOST}
-            reader: {class: Lead}
-        """
+    parameters = "k: 3, ngrams: 2, boost: BOOST"
+    text = f"pipelines: {{m: {{retriever: {{class: ./heir.py:Mine, {parameters}}}, reader: Lead}}}}"
     built = _one(_load(tmp_path, text.replace("BOOST", "1.5")), "m").build().retriever
     assert (built.k, built.ngrams, built.boost) == (3, 2, 1.5)
     wrong = text.replace("BOOST", "3.0").replace("k: 3", "k: 0")
@@ -401,29 +313,18 @@ def test_a_resolved_pipeline_loads_again_as_itself(tmp_path: Path) -> None:
 def test_values_that_differ_in_blanks_are_different_points(tmp_path: Path) -> None:
     stops = '{sweep: [["a b"], ["ab"]]}'
     config = _load(tmp_path, f"pipelines: {{m: {{reader: {{class: CausalLM, stop: {stops}}}}}}}\n")
-    assert [point.name for point in config.select(["m"])] == [
-        'm@reader.stop=["a b"]',
-        'm@reader.stop=["ab"]',
-    ]
+    names = [point.name for point in config.select(["m"])]
+    assert names == ['m@reader.stop=["a b"]', 'm@reader.stop=["ab"]']
     assert len(config.select(['m@reader.stop=["ab"]'])) == 1
 
 
 def test_set_sweeps_classes_and_reaches_into_swept_stages(tmp_path: Path) -> None:
     config = load_config([], ["retriever.class=BM25,TfIdf"], ["lead"])
-    assert [point.name for point in config.select(["lead"])] == [
-        "lead@retriever=BM25",
-        "lead@retriever=TfIdf",
-    ]
-    config = _load(
-        tmp_path,
-        """
-        pipelines:
-          parent:
-            retriever: {sweep: [{class: BM25}, {class: TfIdf}]}
-            reader: {class: Lead}
-          child: {extends: parent, retriever: {k: 3}}
-        """,
-    )
+    names = [point.name for point in config.select(["lead"])]
+    assert names == ["lead@retriever=BM25", "lead@retriever=TfIdf"]
+    parent = "parent: {retriever: {sweep: [{class: BM25}, {class: TfIdf}]}, reader: Lead}"
+    child = "child: {extends: parent, retriever: {k: 3}}"
+    config = _load(tmp_path, f"pipelines: {{{parent}, {child}}}")
     assert [point.build().retriever.k for point in config.select(["child"])] == [3, 3]
 
 

@@ -56,9 +56,7 @@ _WIDE = "".join(f"c{n}: {{}}, " for n in range(200))
     ],
     ids=lambda text: str(text)[:30],
 )
-def test_an_oversized_config_is_a_fault_with_its_line(
-    tmp_path: Path, text: str, fault: str
-) -> None:
+def test_an_oversized_config_is_a_fault(tmp_path: Path, text: str, fault: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import textwrap
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello
+from row_files import write_rows
 
 from leporello.config import load_config
 from leporello.config.placement import Placement
@@ -21,13 +21,12 @@ from leporello.runs.run import run
 
 
 def write(folder: Path, text: str) -> Path:
-    rows = [
+    rows = (
         {"id": f"{document}{n}", "document": f"fox {document}. owl {n}. hen.", "question": "owl?"}
         for document in "abc"
         for n in range(2)
-    ]
-    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    (folder / "rows.jsonl").write_text(lines, encoding="utf-8")
+    )
+    write_rows(folder / "rows.jsonl", *rows)
     path = folder / "mine.yaml"
     task = "tasks:\n  rows: {class: JsonLines, path: rows.jsonl, metrics: [exact_match]}\n"
     path.write_text(textwrap.dedent(text) + task, encoding="utf-8")
@@ -35,18 +34,9 @@ def write(folder: Path, text: str) -> Path:
 
 
 def mine(folder: Path, placement: str) -> Path:
-    return write(
-        folder,
-        f"""
-        pipelines:
-          mine:
-            chunker: {{class: Sentences, size: 2}}
-            retriever: {{class: TfIdf, k: 2}}
-            reader: {{class: BestSentence}}
-            tasks: [rows]
-            placement: {placement}
-        """,
-    )
+    stages = "chunker: {class: Sentences, size: 2}, retriever: {class: TfIdf, k: 2}"
+    more = f"reader: BestSentence, tasks: [rows], placement: {placement}"
+    return write(folder, f"pipelines: {{mine: {{{stages}, {more}}}}}\n")
 
 
 def prepared_jobs(config: Path, *names: str, **options: Any) -> list[Job]:

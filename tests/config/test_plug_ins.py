@@ -62,7 +62,7 @@ def config(folder: Path, retriever: str) -> Path:
     return file
 
 
-def test_a_class_of_an_installed_package_is_named_like_a_built_in_one(
+def test_a_class_of_a_package_is_named_like_a_built_in_one(
     install: Install, tmp_path: Path
 ) -> None:
     install("last_ones", retrievers="Last = last_ones:Last")
@@ -92,9 +92,7 @@ def test_two_classes_with_the_same_name_are_a_fault_that_names_both(
         load_config([config(tmp_path, f"{{class: {names[0]}}}")])
 
 
-def test_a_package_that_cannot_be_imported_does_not_affect_others(
-    install: Install, tmp_path: Path
-) -> None:
+def test_a_broken_package_does_not_affect_others(install: Install, tmp_path: Path) -> None:
     module = install("broken", "x = 1\ny = x / 0\n", retrievers="Broken = broken:Broken")
     assert "division by zero" in leporello("list", "retrievers", "--json").output
     with pytest.raises(

@@ -136,9 +136,7 @@ OWN_CODE, PICKLE = "needs its own Python code, which is never run", "as a pickle
 
 @pytest.mark.parametrize("name", ["t5", "gpt2"])
 @pytest.mark.parametrize("content", [OWN_CODE, PICKLE, "standard"])
-def test_code_and_pickles_of_a_readers_model_are_not_run(
-    name: str, content: str, tmp_path: Path
-) -> None:
+def test_code_and_pickles_of_a_model_are_not_run(name: str, content: str, tmp_path: Path) -> None:
     save(name, tmp_path)
     is_standard = content == "standard"
     if content == PICKLE:
@@ -228,7 +226,7 @@ def test_code_and_pickles_of_an_embedder_are_not_run(
     assert "evil" not in sys.modules
 
 
-def test_an_embedder_is_downloaded_without_pickles_and_code(
+def test_embedders_come_without_pickles_and_code(
     embedder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arguments: list[Any] = []
@@ -243,9 +241,7 @@ def test_an_embedder_is_downloaded_without_pickles_and_code(
     assert {"*.bin", "*.pkl", "*.pt", "*.py"} <= set(arguments[1])
 
 
-def test_no_service_is_asked_to_convert_pickles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_service_converts_pickles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The service would receive the user's hub token."""
     monkeypatch.delenv("DISABLE_SAFETENSORS_CONVERSION", raising=False)
     save("t5", tmp_path)
@@ -327,14 +323,8 @@ def project(folder: Path, reader: str) -> Path:
         {"id": name, "document": f"Document {name}.", "question": question}
         for name, question in zip("abcd", QUESTIONS, strict=True)
     ]
-    config = f"""
-pipelines:
-  mine:
-    tasks: [rows]
-    reader: {reader}
-tasks:
-  rows: {{class: JsonLines, path: rows.jsonl}}
-"""
+    config = f"pipelines:\n  mine:\n    tasks: [rows]\n    reader: {reader}\n"
+    config += "tasks: {rows: {class: JsonLines, path: rows.jsonl}}\n"
     write_files(folder, {"oracle.py": ORACLE, "rows.jsonl": rows, "mine.yaml": config})
     return folder / "mine.yaml"
 
@@ -344,7 +334,7 @@ def loaded(folder: Path, reader: str, *overrides: str) -> Config:
     return load_config([project(folder, reader)], overrides, ["mine"])
 
 
-def test_only_the_stage_has_the_value_of_a_key_that_a_config_names(
+def test_only_the_stage_has_the_value_of_a_named_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORACLE_KEY", SECRET)
@@ -358,10 +348,7 @@ def test_only_the_stage_has_the_value_of_a_key_that_a_config_names(
     assert SECRET not in repr(built)
     assert "api_key='$ORACLE_KEY'" in repr(built)
     resolved: Any = point.resolved()["reader"]
-    assert (resolved["api_key"], resolved["headers"]) == (
-        "$ORACLE_KEY",
-        {"Authorization": "$ORACLE_KEY"},
-    )
+    assert resolved["api_key"] == resolved["headers"]["Authorization"] == "$ORACLE_KEY"
     assert point.variables() == ("$ORACLE_KEY",)
 
 
@@ -374,14 +361,10 @@ def test_a_key_can_be_a_default_an_override_or_the_point_of_a_sweep(
     assert config.select(["mine"])[0].build().reader.api_key == SECRET
     config = loaded(tmp_path, "{class: './oracle.py:Default'}", "reader.api_key=$OTHER_KEY")
     assert config.select(["mine"])[0].build().reader.api_key == "sk-other"
-    config = loaded(
-        tmp_path, "{class: './oracle.py:Oracle', api_key: [$ORACLE_KEY, $OTHER_KEY], backup: null}"
-    )
-    points = config.select(["mine"])
-    assert [p.name for p in points] == [
-        "mine@reader.api_key=$ORACLE_KEY",
-        "mine@reader.api_key=$OTHER_KEY",
-    ]
+    swept = "{class: './oracle.py:Oracle', api_key: [$ORACLE_KEY, $OTHER_KEY], backup: null}"
+    points = loaded(tmp_path, swept).select(["mine"])
+    keys = ("$ORACLE_KEY", "$OTHER_KEY")
+    assert [p.name for p in points] == [f"mine@reader.api_key={key}" for key in keys]
     assert [p.build().reader.api_key for p in points] == [SECRET, "sk-other"]
 
 
@@ -428,9 +411,7 @@ _UNMARKED = "looks like a key, and values from files are written to the run's fi
         ("{class: './oracle.py:Oracle'}", "Oracle needs the parameter api_key: str ($VARIABLE)"),
     ],
 )
-def test_a_key_in_a_config_is_a_fault_that_does_not_repeat_it(
-    tmp_path: Path, reader: str, fault: str
-) -> None:
+def test_a_key_in_a_config_is_not_repeated(tmp_path: Path, reader: str, fault: str) -> None:
     with pytest.raises(ConfigError) as raised:
         loaded(tmp_path, reader)
     assert len(raised.value.faults) == 1
@@ -463,9 +444,7 @@ def test_parameters_with_names_similar_to_keys_are_allowed(tmp_path: Path) -> No
     assert loaded(tmp_path, careless)
 
 
-def test_an_error_of_a_constructor_does_not_contain_the_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_constructors_error_has_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORACLE_KEY", "hunter2")
     with pytest.raises(ConfigError, match=r"Oracle rejects this: \$ORACLE_KEY is no key"):
         loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}")
@@ -489,10 +468,9 @@ def test_no_key_is_written_to_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
     first = leporello(*arguments, "--config", config, status=1)
     results = out / "mine" / "rows"
     before = (results / "predictions.jsonl").read_bytes()
-    assert [row["prediction"] for row in read_lines(results / "predictions.jsonl")] == [
-        f"{len(SECRET)} why?",
-        f"{len(SECRET)} who?",
-    ]
+    answers = [row["prediction"] for row in read_lines(results / "predictions.jsonl")]
+    assert answers == [f"{len(SECRET)} why?", f"{len(SECRET)} who?"]
+
     read_failure, search_failure = read_lines(results / "failures.jsonl")
     assert "401 for Oracle(api_key='$ORACLE_KEY'" in read_failure["error"]
     assert "with key $ORACLE_KEY, ['$ORACLE_KEY']" in read_failure["error"]

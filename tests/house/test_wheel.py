@@ -63,9 +63,7 @@ def test_a_wheel_contains_one_package_and_its_licence(wheel: Path) -> None:
     assert files <= {*names}
 
 
-def test_a_wheel_runs_in_a_folder_that_has_packages_of_the_same_names(
-    unpacked: Path, tmp_path: Path
-) -> None:
+def test_a_wheel_runs_beside_packages_of_the_same_names(unpacked: Path, tmp_path: Path) -> None:
     for stage in ("readers", "chunkers"):
         (tmp_path / stage).mkdir()
         (tmp_path / stage / "__init__.py").write_text("raise SystemExit('theirs')\n")
@@ -78,9 +76,7 @@ def test_a_wheel_runs_in_a_folder_that_has_packages_of_the_same_names(
     assert (tmp_path / "runs").is_dir()
 
 
-def test_a_stage_has_the_same_fingerprint_in_checkout_and_wheel(
-    unpacked: Path, tmp_path: Path
-) -> None:
+def test_a_stages_fingerprint_is_that_of_the_checkout(unpacked: Path, tmp_path: Path) -> None:
     """A fingerprint depends on names of modules and on content, not on paths."""
     installed = _python("-c", FINGERPRINT, folder=tmp_path, path=unpacked)
     assert installed == _python("-c", FINGERPRINT, folder=tmp_path, path=ROOT)

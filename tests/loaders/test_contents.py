@@ -320,9 +320,7 @@ def damaged(data: bytes, text: bytes) -> bytes:
         ),
     ],
 )
-def test_one_odd_part_does_not_refuse_a_file(
-    content: bytes, name: str, text: str, lost: str
-) -> None:
+def test_one_odd_part_refuses_no_file(content: bytes, name: str, text: str, lost: str) -> None:
     document = read(content, name)
     assert document.text == text
     assert {loss.what for loss in document.losses} == ({lost} if lost else set())

@@ -73,9 +73,7 @@ def loaded(folder: Path, name: str, content: str, encoding: str) -> str:
 
 
 @pytest.mark.parametrize(("language", "encoding"), PAIRS)
-def test_a_text_of_one_line_is_read_in_its_encoding(
-    tmp_path: Path, language: str, encoding: str
-) -> None:
+def test_one_line_is_read_in_its_encoding(tmp_path: Path, language: str, encoding: str) -> None:
     text = TEXTS[language]
     assert loaded(tmp_path, "a.txt", text, encoding) == text
     [note] = load(tmp_path / "a.txt").notes

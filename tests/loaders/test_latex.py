@@ -183,9 +183,7 @@ def test_formulas_are_text(source: str, text: str) -> None:
         (r"\begin{longtable}[c]{lrr}", r"\end{longtable}"),
     ],
 )
-def test_cells_of_tables_are_in_their_columns(
-    begin: str, end: str, source: str, rows: list[str]
-) -> None:
+def test_cells_are_in_their_columns(begin: str, end: str, source: str, rows: list[str]) -> None:
     document = read(f"Before\n\n{begin}\n{source}\n{end}\n\nAfter")
     assert document.text == "\n".join(["Before", "", *rows, "", "After"])
 

@@ -48,7 +48,7 @@ def test_byte_order_marks_are_obeyed_and_left_out(tmp_path: Path, encoding: str)
         ("a � of its own, " * 99 + "\0", "a � of its own, " * 99 + "�", 1),
     ],
 )
-def test_undecodable_bytes_are_losses(
+def test_broken_bytes_are_losses(
     tmp_path: Path, content: bytes | str, text: str, lost: int
 ) -> None:
     document = load(written(tmp_path, "a.txt", content))
@@ -83,7 +83,7 @@ def test_a_wrong_suffix_is_noted(
         (bytes(range(256)), "looks like binary data"),
     ],
 )
-def test_files_without_text_are_refused(
+def test_files_lacking_text_are_refused(
     tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
@@ -184,9 +184,7 @@ def test_webvtt_comments_names_and_inline_times_are_not_text(tmp_path: Path) -> 
     ],
 )
 @pytest.mark.parametrize("name", ["film.vtt", "film.srt"])
-def test_speakers_and_readings_of_cues_are_text(
-    tmp_path: Path, name: str, cue: str, text: str
-) -> None:
+def test_speakers_and_readings_are_text(tmp_path: Path, name: str, cue: str, text: str) -> None:
     blocks = (
         "WEBVTT\n\nSTYLE\n::cue(v[voice=Ann]) {}\n\nREGION\nid:x\n\n"
         f"NOTE <v Ann>not said\n\n00:01.000 --> 00:02.000\n{cue}\n\nNOTE\nmore\n\n"

@@ -215,7 +215,7 @@ def test_style_change_is_read_from_any_list(text: str, expected: tuple[float, ..
         (("Wit", "Fool"), {"f1_macro": 100 / 3, "f1_micro": 50, "f1[Hero]": 0, "f1[Fool]": 100}),
     ],
 )  # fmt: skip
-def test_classes_are_expected_or_predicted_labels(
+def test_classes_are_the_labels_that_occur(
     texts: Sequence[str], expected: dict[str, float]
 ) -> None:
     metric = METRICS["f1_macro"]()
@@ -263,9 +263,7 @@ def test_no_answer_is_scored_separately() -> None:
         ((), ""),
     ],
 )
-def test_answers_are_judged_by_an_f_measure_where_the_task_has_one(
-    names: tuple[str, ...], judging: str
-) -> None:
+def test_answers_are_judged_by_the_tasks_f_measure(names: tuple[str, ...], judging: str) -> None:
     """BLEU of a right answer of one word is nearly zero."""
     assert judging_metric(names) == judging
 

@@ -124,7 +124,7 @@ def test_conversion(
     assert stamps == {file: file.stat().st_mtime_ns for file in folder.iterdir()}
 
 
-def test_two_processes_convert_once(
+def test_two_processes_convert_it_once(
     tiny: tuple[Path, PreTrainedModel, Tokenizer], tmp_path: Path
 ) -> None:
     code = (

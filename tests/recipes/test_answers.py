@@ -63,9 +63,7 @@ def test_the_reader_answers_with_the_trained_model(folder: Path) -> None:
         run_recipe("answers", folder / "settings.json", folder / "made")
 
 
-def test_a_resumed_training_gives_the_result_of_an_uninterrupted_one(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_training_ends_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = folder / "settings.json"
     result = run_recipe("answers", settings, folder / "whole")
     count = 0
@@ -194,9 +192,7 @@ def test_a_quantised_graph_is_a_base(tmp_path: Path) -> None:
         assert (value - expected).abs().max() < 0.01 * expected.abs().max()
 
 
-def test_other_settings_do_not_resume_a_training(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_settings_resume_no_training(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(self: Progress, failed: bool = False) -> None:  # noqa: ARG001 -- the signature of the method
         raise KeyboardInterrupt
 

@@ -100,9 +100,7 @@ def test_hotpotqa_gives_questions_with_distractors(tmp_path: Path) -> None:
         ({"base": "./t5"}, "choose an encoder"),
     ],
 )
-def test_mistakes_are_reported_in_one_line(
-    changes: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_a_mistake_is_one_line(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     save_base("bert", tmp_path / "base")
     tiny = T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9)
     T5Model(tiny).save_pretrained(tmp_path / "t5")

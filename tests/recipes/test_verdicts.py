@@ -36,9 +36,7 @@ from recipes.verdicts.recipe import VerdictsSettings, _pairs_of
         ("Who?", "Ann", None),
     ],
 )
-def test_a_question_and_its_answer_make_a_claim(
-    question: str, answer: str, expected: str | None
-) -> None:
+def test_question_and_answer_make_a_claim(question: str, answer: str, expected: str | None) -> None:
     assert claim(question, answer) == expected
 
 

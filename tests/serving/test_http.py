@@ -259,9 +259,7 @@ def test_a_wrong_request_has_an_error_message(
     assert message in reply.json()["error"]
 
 
-def test_a_failed_stage_is_reported_to_programs(
-    client: TestClient, documents: OpenDocuments
-) -> None:
+def test_a_failed_stage_is_reported(client: TestClient, documents: OpenDocuments) -> None:
     documents.sessions[0].stages = Pipeline(Paragraphs(5), object(), BestSentence(), Stuff())
     for path in ("/ask", "/passages"):
         reply = client.post(path, json={"question": "Who?"})

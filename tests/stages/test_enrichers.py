@@ -146,9 +146,7 @@ def test_statements_and_questions_lead_to_their_unchanged_chunk() -> None:
         (enrichers.ContextualChunks(by="reader"), "Of a farm."),
     ],
 )
-def test_a_generating_reader_writes_questions_statements_and_context(
-    enricher: Any, text: str
-) -> None:
+def test_a_reader_writes_questions_statements_and_context(enricher: Any, text: str) -> None:
     @dataclass(frozen=True)
     class Generator(Constant):
         generates: bool = True

@@ -303,9 +303,7 @@ def test_jobs_that_other_runs_finished_are_not_run_again(
          " an opinion of a reader and cannot be averaged"),
     ],
 )  # fmt: skip
-def test_a_faulty_suite_is_reported_with_its_line(
-    home: Path, old: str, new: str, message: str
-) -> None:
+def test_a_faulty_suite_is_named_by_its_line(home: Path, old: str, new: str, message: str) -> None:
     assert old in CONFIG
     path = home / "faulty.yaml"
     path.write_text(CONFIG.replace(old, new), encoding="utf-8")
@@ -438,9 +436,7 @@ def test_a_table_is_printed_in_every_format(home: Path) -> None:
     assert [row["row"] for row in parsed] == [row["row"] for row in rows]
 
 
-def test_a_suite_is_checked_listed_and_run_from_the_command_line(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_suite_is_checked_listed_and_run(home: Path, tmp_path: Path) -> None:
     options = ("--config", home / "own.yaml")
     assert "no errors" in here("check", *options)
     assert "columns: short, long; rows: naive" in here("list", "suites", *options)

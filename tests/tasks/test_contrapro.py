@@ -78,7 +78,7 @@ def test_metadata_of_another_form_is_refused_with_its_line(tmp_path: Path) -> No
             list(ContraPro(data=tmp_path).examples())
 
 
-def test_the_pipeline_chooses_a_translation(
+def test_a_pipeline_chooses_a_translation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: Callable[[str], str]
 ) -> None:
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))

@@ -148,7 +148,7 @@ def test_a_fault_is_reported_with_its_line(
         ("ONE", "evidence \"ONE\" is not in document 'D'; it occurs in other letter case"),
     ],
 )
-def test_evidence_that_is_not_in_the_document_is_a_fault_of_its_example(
+def test_evidence_outside_the_document_is_a_fault_of_its_example(
     tmp_path: Path, evidence: Any, fault: str
 ) -> None:
     rows = [ROW | {"document_id": "D"}, {"id": "b", "document_id": "D", "evidence": [evidence]}]

@@ -141,9 +141,7 @@ def test_faulty_rows_are_reported_with_file_and_line(
 @pytest.mark.parametrize(
     ("field", "value"), [("answer", "E"), ("difficulty", None), ("length", 3), ("choice_C", 1)]
 )
-def test_faulty_questions_of_v2_are_reported_with_their_line(
-    tmp_path: Path, field: str, value: object
-) -> None:
+def test_faults_of_v2_have_their_line(tmp_path: Path, field: str, value: object) -> None:
     data = written(tmp_path, "longbench_v2", V2, V2 | {"_id": "b", field: value})
     with pytest.raises(ConfigError, match=rf"data.json:{len(V2) + 4}: field '{field}' must be"):
         list(LongBenchV2(data=data).examples())

@@ -36,9 +36,7 @@ def sets(model: str) -> list[str]:
     return [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
 
 
-def test_archetypes_are_predicted_from_passages_around_mentions(
-    tiny: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_archetypes_are_predicted_near_mentions(tiny: Callable[[str], str], tmp_path: Path) -> None:
     labels = ("Hero", "Villain/Antagonist")
     folder = data(
         tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", ["Villain/Antagonist"])]

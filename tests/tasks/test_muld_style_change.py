@@ -70,9 +70,7 @@ def answers(outcome: Run, pipeline: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("variant", ["", "-literal", "-clustered"])
-def test_a_trained_pipeline_predicts_the_authors_of_another_split(
-    variant: str, tmp_path: Path
-) -> None:
+def test_a_trained_pipeline_predicts_other_authors(variant: str, tmp_path: Path) -> None:
     name, config = trained(f"muld-style-change{variant}", tmp_path / "model")
     outcome = run([name], ["muld/style_change"], config=config, out=tmp_path / "out", workers=0)
     [result] = outcome.results

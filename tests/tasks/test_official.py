@@ -116,7 +116,7 @@ def test_a_pattern_skips_tasks_without_rows(
         prepare(JobOptions(["lead"], ["scrolls/quality", "scrolls/quality_hard"]))
 
 
-def test_missing_data_of_a_suite_are_reported_at_once(
+def test_a_suites_missing_data_are_reported_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
@@ -443,9 +443,7 @@ OK = row("ok", f"Q\n\n{STORY}")
         (row("ok", f"Q2\n\n{STORY}"), "id 'ok' has another question on line 1"),
     ],
 )
-def test_a_faulty_row_is_reported_with_its_line(
-    tmp_path: Path, wrong: Row | str, fault: str
-) -> None:
+def test_a_faulty_row_is_named_by_its_line(tmp_path: Path, wrong: Row | str, fault: str) -> None:
     put(tmp_path, "scrolls/qasper/validation.jsonl", [OK, "", wrong])
     with pytest.raises(ConfigError) as caught:
         Scrolls("qasper", data=tmp_path).fingerprint()

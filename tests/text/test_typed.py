@@ -138,9 +138,7 @@ def test_faults_of_a_type_are_reported(answer: Any, fault: str) -> None:
         ("4", {"schema": {"$ref": "#"}}, "the schema refers to itself without end"),
     ],
 )  # fmt: skip
-def test_a_type_that_no_value_matches_fails_at_the_answer(
-    text: str, answer: Any, fault: str
-) -> None:
+def test_a_type_without_values_fails_at_the_answer(text: str, answer: Any, fault: str) -> None:
     """The schema is valid; the error names the constraint that the answer violates."""
     with pytest.raises(ValueError, match=fault):
         parse(text, schema_of(answer))

@@ -138,9 +138,7 @@ def points(folder: Path) -> Counter[tuple[str, int, float]]:
     )
 
 
-def test_scores_of_checkpoints_are_among_the_curves(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_of_checkpoints_are_curves(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from leporello.readers.training import trainer as training
     from leporello.training.training_run import TrainingRun
 

@@ -54,9 +54,7 @@ def scored(place: Path, trained: Trained, out: Path) -> float:
 
 
 @pytest.mark.parametrize("pipeline", ["t5", "bert"])
-def test_a_tiny_model_learns_what_its_pipeline_finds(
-    place: Path, tmp_path: Path, pipeline: str
-) -> None:
+def test_a_tiny_model_learns_what_is_found(place: Path, tmp_path: Path, pipeline: str) -> None:
     """TF-IDF finds the answer in one of 40 chunks; exact match rises from 25 to above 90."""
     trained_reader = trained(place, pipeline, tmp_path / "model")
     assert scored(place, trained_reader, tmp_path / "run") > 90
@@ -90,9 +88,7 @@ class Stopping:
 
 
 @pytest.mark.parametrize("kind", ["t5", "llama", "bert", "span"])
-def test_an_interrupted_training_has_the_same_result(
-    place: Path, tmp_path: Path, kind: str
-) -> None:
+def test_an_interrupted_training_ends_the_same(place: Path, tmp_path: Path, kind: str) -> None:
     reader = reader_of(kind, place)
     often = replace(FEW, evaluate_steps=4)  # of six steps per epoch: in the middle of one
     complete = tuned(reader, tmp_path / "whole", often)
@@ -131,7 +127,7 @@ def small(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_nothing_of_test_or_validation_is_learnt(
+def test_no_test_or_validation_data_are_learnt(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from leporello.readers.training import fine_tuning

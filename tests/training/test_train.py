@@ -77,9 +77,7 @@ def test_failures_and_examples_without_references_are_counted_and_skipped(folder
         ("*", "train takes one pipeline"),
     ],
 )
-def test_a_pipeline_that_cannot_be_trained_is_reported(
-    folder: Path, pipeline: str, message: str
-) -> None:
+def test_untrainable_pipelines_are_reported(folder: Path, pipeline: str, message: str) -> None:
     arguments = ["train", pipeline, "--task", "rows", "--config", "mine.yaml", "--out", "models/x"]
     result = leporello(*arguments, status=2, folder=folder)
     assert message in result.stderr

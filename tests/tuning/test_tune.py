@@ -180,7 +180,7 @@ def test_a_search_resumes_after_a_kill_with_the_same_result(folder: Path) -> Non
         (["mine", "--task", "rows", "--set", "chunker={range: [1, 2]}"], "stage cannot be a range"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_reported_before_any_work(
+def test_mistakes_are_reported_before_any_work(
     folder: Path, options: list[str], message: str
 ) -> None:
     line = ["tune", *options, "--config", "mine.yaml"]

@@ -146,7 +146,7 @@ def test_refine_reads_each_hit_with_the_answer_so_far() -> None:
         Refine(refine_instruction="R"),
     ],
 )
-def test_without_hits_every_combiner_reads_only_the_question(
+def test_without_hits_only_the_question_is_read(
     combiner: Any, choices: tuple[str, ...], fit: bool
 ) -> None:
     example = Example("e", DOCUMENT, "which?", "Answer.", choices=choices)

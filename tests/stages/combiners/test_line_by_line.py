@@ -198,9 +198,7 @@ def test_a_webvtt_file_keeps_all_but_its_texts(tmp_path: Path, newline: str) -> 
 @pytest.mark.parametrize("unit", ["chunk", "line"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_subtitles_in_a_row_keep_all_but_their_texts(
-    newline: str, mark: str, unit: Any, cues: bool
-) -> None:
+def test_subtitles_in_rows_keep_the_rest(newline: str, mark: str, unit: Any, cues: bool) -> None:
     """The text of the row is a subtitle file; only the lines of its cues are read and replaced."""
     for text, expected in ((SRT, SHOUTED.replace("ONE\nTWO", "ONE</i>\n<i>TWO")), (VTT, None)):
         content = mark + text.replace("\n", newline)

@@ -162,9 +162,7 @@ def _with_foreign_type(model: Path, place: Path) -> None:
             changed.writestr(name, content)
 
 
-def test_models_of_other_readers_and_damaged_models_are_refused(
-    trained: Path, tmp_path: Path
-) -> None:
+def test_other_and_damaged_models_are_refused(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "model.skops").write_bytes(b"")
     with pytest.raises(UserError, match=r"settings\.json is missing or damaged"):
         Classifier(str(tmp_path)).load()
@@ -177,9 +175,7 @@ def test_models_of_other_readers_and_damaged_models_are_refused(
         Classifier(str(tmp_path)).load()
 
 
-def test_a_change_of_a_model_file_changes_the_signature_of_a_run(
-    trained: Path, tmp_path: Path
-) -> None:
+def test_a_changed_model_file_changes_a_runs_signature(trained: Path, tmp_path: Path) -> None:
     place = tmp_path / "model"
     place.mkdir()
     for file in trained.iterdir():
@@ -213,9 +209,7 @@ def test_scores_of_bert_equal_those_of_transformers(bert: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "longformer"])
-def test_a_text_longer_than_the_input_window_is_cut_split_or_refused(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_text_that_is_too_long_is_cut_split_or_refused(name: str, tmp_path: Path) -> None:
     save_classifier(name, tmp_path, LABELS)
     document = Document("d", "The eldest took the mill. " * 40)
     read = Read((document.chunk(0, len(document.text)),), question="Which?")

@@ -93,7 +93,7 @@ def test_an_answer_is_one_line_of_one_cell(
         ("Which item is at 7 in stock?", "Rope"),
     ],
 )
-def test_a_question_with_a_value_of_a_row_is_answered_from_that_row(
+def test_a_question_with_a_value_is_answered_from_its_row(
     reader: Embedded, question: str, text: str
 ) -> None:
     """The cell is the one whose column the question names, or the first of the row."""
@@ -137,9 +137,7 @@ def test_a_yes_no_question_is_answered_with_yes_or_no(reader: Embedded) -> None:
         ("The king died.", "Not mentioned"),
     ],
 )
-def test_a_claim_is_supported_contradicted_or_not_mentioned(
-    reader: Embedded, claim: str, label: str
-) -> None:
+def test_a_claim_has_one_of_three_labels(reader: Embedded, claim: str, label: str) -> None:
     output = answer(reader, claim)
     assert output.text == label
     assert output.span is not None
@@ -237,9 +235,7 @@ def test_every_packaged_folder_lists_its_files() -> None:
 
 @settings(max_examples=50)
 @given(st.lists(st.text(alphabet="ab .\nÄ", max_size=40), max_size=5), st.data())
-def test_spans_in_joined_paragraphs_are_mapped_to_their_passages(
-    texts: list[str], data: st.DataObject
-) -> None:
+def test_joined_spans_are_mapped_to_passages(texts: list[str], data: st.DataObject) -> None:
     for pair in joined_passages("a b", texts, [0.0] * len(texts), 4):
         shift = len(pair.first.text) + 2
         for begin, part in ((0, pair.first), (shift, pair.second)):

@@ -45,9 +45,7 @@ def test_the_option_in_the_passages_is_chosen(ranker: ChoiceRanker) -> None:
         ("The moon is far from the sea, and the boats are old.", 0),
     ],
 )
-def test_a_known_statement_is_judged_without_reading(
-    judge: StatementJudge, clauses: str, best: int
-) -> None:
+def test_a_known_statement_is_judged_unread(judge: StatementJudge, clauses: str, best: int) -> None:
     before = "This Agreement is governed by the laws of Norway. "
     [judgement] = judge.judge([(COPY, ["", before + clauses])])
     assert int(np.argmax(judgement.probabilities)) == best

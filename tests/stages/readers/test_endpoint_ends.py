@@ -42,7 +42,7 @@ def interrupted_by_signal() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("interrupted", [interrupted_by_limit, interrupted_by_signal])
-def test_an_interruption_ends_all_requests(
+def test_interruptions_end_all_requests(
     interrupted: Callable[[], AbstractContextManager[None]],
 ) -> None:
     def hanging(request: Request) -> None:

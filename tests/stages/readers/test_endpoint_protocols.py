@@ -74,9 +74,7 @@ def test_anthropics_messages_are_sent_and_parsed(tmp_path: Path) -> None:
         ("Ann", {"reasoning": "It is Ann."}),
     ],
 )
-def test_reasoning_is_separated_from_the_answer_and_counted(
-    content: str, fields: dict[str, str]
-) -> None:
+def test_reasoning_is_separated_and_counted(content: str, fields: dict[str, str]) -> None:
     def script(request: Request) -> None:
         if request.prompt == "no end":
             cut = {"message": {"content": "<think>Hm"}, "finish_reason": "length"}

@@ -225,9 +225,7 @@ def test_errors_in_successful_responses_are_asked_again(server: str) -> None:
         ("It ends with <|im_end|> in ChatML.", "", "It ends with <|im_end|> in ChatML."),
     ],
 )
-def test_reasoning_and_special_tokens_are_split_from_texts(
-    text: str, reasoning: str, answer: str
-) -> None:
+def test_reasoning_and_tokens_are_split_from_texts(text: str, reasoning: str, answer: str) -> None:
     assert split_reasoning(text) == (reasoning, answer)
 
 

@@ -136,7 +136,7 @@ def test_passages_are_cut_before_examples(
     assert few.fit(read) < reader(name, max_input_tokens=limit).fit(read)
 
 
-def test_examples_that_fill_the_input_window_are_refused(
+def test_examples_that_leave_no_room_are_refused(
     file: Path, reader: Callable[..., AnyReader]
 ) -> None:
     for name in ("t5", "llama", "chat"):
@@ -147,9 +147,7 @@ def test_examples_that_fill_the_input_window_are_refused(
 
 @given(count=st.integers(1, 12), shots=st.integers(0, 14), seed=st.integers(0, 99))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_sample_depends_only_on_the_seed(
-    count: int, shots: int, seed: int, tmp_path: Path
-) -> None:
+def test_a_sample_depends_on_the_seed(count: int, shots: int, seed: int, tmp_path: Path) -> None:
     rows = (json.dumps({"question": str(n), "answer": "a"}) for n in range(count))
     path = write(tmp_path / f"{count}.jsonl", *rows)
     numbers = [int(shot.read.question) for shot in draw(path, shots, seed)]

@@ -82,7 +82,7 @@ def test_logits_equal_those_of_the_authors_code(
 
 
 @given(st.integers(1, 300), st.integers(1, 60), st.floats(0.01, 1), st.integers(0, 5))
-def test_the_decoder_sees_every_token_once(
+def test_the_decoder_sees_each_token_once(
     count: int, chunk: int, fraction: float, head: int
 ) -> None:
     margin = int(chunk * (1 - fraction) / 2)

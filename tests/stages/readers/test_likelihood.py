@@ -97,7 +97,7 @@ TEXTS = (STORY, STORY[:90], STORY[40:200], "The cat", "猫 🐈", STORY[:90])
 
 @pytest.mark.parametrize("name", ["gpt2", "chat"])
 @pytest.mark.parametrize("per_token", [False, True])
-def test_log_likelihoods_equal_those_of_a_plain_loop(
+def test_log_likelihoods_equal_a_plain_loop(
     folders: dict[str, str], name: str, per_token: bool
 ) -> None:
     model = folders[name]
@@ -143,7 +143,7 @@ def test_equal_passages_and_prefixes_are_read_once(folders: dict[str, str]) -> N
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 @pytest.mark.parametrize("special", [False, True])
-def test_pseudo_log_likelihoods_equal_those_of_a_plain_loop(
+def test_pseudo_log_likelihoods_equal_a_plain_loop(
     folders: dict[str, str], name: str, special: bool
 ) -> None:
     model = folders[name]

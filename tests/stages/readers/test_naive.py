@@ -110,9 +110,7 @@ def test_a_fixed_answer_and_the_given_order_are_constant() -> None:
     words=st.integers(1, 12),
     seed=st.integers(0, 3),
 )
-def test_a_random_span_consists_of_consecutive_words(
-    texts: list[str], words: int, seed: int
-) -> None:
+def test_a_random_span_is_consecutive_words(texts: list[str], words: int, seed: int) -> None:
     joined = "\n".join(texts)
     document = Document("d", joined)
     starts = [sum(len(text) + 1 for text in texts[:n]) for n in range(len(texts))]

@@ -62,7 +62,7 @@ def size(reader: AnyReader, read: Read) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_score_of_a_text_is_the_mean_log_probability_of_its_tokens(
+def test_a_text_scores_its_mean_log_probability(
     name: str, reader: Callable[..., AnyReader]
 ) -> None:
     tiny = reader(name, min_new_tokens=8)
@@ -112,9 +112,7 @@ def naive_score(reader: AnyReader, read: Read, choice: str) -> float:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_scores_of_choices_equal_those_of_plain_forward_passes(
-    name: str, reader: Callable[..., AnyReader]
-) -> None:
+def test_choices_score_as_in_plain_passes(name: str, reader: Callable[..., AnyReader]) -> None:
     choices = ("a mill", "the cat's boots 👢, and a donkey", "x")
     inputs = [Read(read.passages, read.question, choices=choices) for read in reads()[:4]]
     inputs.append(Read(inputs[0].passages, "Which?", choices=("b", "c")))

@@ -101,7 +101,5 @@ PLAY = "Ida: Good day.\nSven: Who is there?\nIda: It is I, who came from the sea
         ("What does Sven ask?", PLAY, "Good day", "Good day"),
     ],
 )
-def test_a_question_names_a_line_by_its_label(
-    question: str, text: str, wrong: str, answer: str
-) -> None:
+def test_questions_name_lines_by_label(question: str, text: str, wrong: str, answer: str) -> None:
     assert first(question, text, wrong=wrong) == answer

@@ -45,7 +45,7 @@ def sentences() -> st.SearchStrategy[str]:
 
 @settings(max_examples=150)
 @given(st.lists(sentences(), max_size=4), st.sampled_from(["", "the wolf?", "Why 狼?"]), st.data())
-def test_a_summary_consists_of_slices_in_order(
+def test_a_summary_has_slices_in_order(
     texts: list[str], question: str, data: st.DataObject
 ) -> None:
     words = data.draw(st.none() | st.integers(1, 40))
@@ -98,7 +98,7 @@ def test_turns_keep_their_speakers_and_lose_their_marks() -> None:
         ("Why did he leave home?", "", Wanted.SHORT),
     ],
 )
-def test_questions_require_a_summary_or_a_short_answer(
+def test_questions_want_summaries_or_answers(
     question: str, instruction: str, expected: Wanted
 ) -> None:
     assert wanted(question, instruction) is expected

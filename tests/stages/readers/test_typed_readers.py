@@ -41,9 +41,7 @@ def test_a_request_contains_the_schema(mode: str) -> None:
 
 @pytest.mark.parametrize("beams", [1, 3])
 @pytest.mark.parametrize("name", ["gpt2", "chat", "t5", "bart"])
-def test_a_model_with_random_weights_generates_valid_values(
-    tmp_path: Path, name: str, beams: int
-) -> None:
+def test_random_models_generate_valid_values(tmp_path: Path, name: str, beams: int) -> None:
     save(name, tmp_path)
     kind: Any = CausalLM if name in ("gpt2", "chat") else Seq2Seq
     reader = kind(str(tmp_path), max_new_tokens=60, num_beams=beams, max_input_tokens=100)

@@ -31,9 +31,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(place / "colbert")
 
 
-def test_scores_of_token_vectors_equal_those_of_the_library(
-    tiny: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_token_vectors_score_as_in_the_library(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are MaxSim scores, and do not depend on the number of vectors in a block."""
     chunks, questions = chunked(TEXT), ["Who got the cat?", "Red boots?"]
     model: Any = load_multi_vector(tiny)

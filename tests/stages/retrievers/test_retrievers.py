@@ -152,7 +152,7 @@ def joined(texts: Sequence[str]) -> list[Chunk]:
     k1=st.floats(0.1, 3),
     b=st.floats(0, 1),
 )
-def test_rank_bm25_returns_the_scores_of_its_library(
+def test_rank_bm25_scores_as_its_library(
     texts: list[str], question: str, k1: float, b: float
 ) -> None:
     """The scores and the order of each variant are exactly the same, with zero scores."""
@@ -379,9 +379,7 @@ def test_the_best_chunks_equal_those_of_a_stable_sort(rows: list[list[float]], k
 
 
 @pytest.mark.parametrize("retriever", [TfIdf(), BM25()])
-def test_scores_do_not_depend_on_the_size_of_blocks(
-    retriever: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_do_not_depend_on_blocks(retriever: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks limit the memory for many questions; the scores are equal to the last bit."""
     chunks = chunked(STORY)
     questions = [*QUESTIONS, "", *STORY.split()] * 9
