@@ -207,28 +207,22 @@ def test_a_file_that_cannot_be_read_is_an_error_in_one_line(tmp_path: Path) -> N
     [
         ("import nothing_of_that_name\n", "failed: ModuleNotFoundError: No module named"),
         ("def f(:\n", "failed: SyntaxError: invalid syntax (plug.py, line 1)"),
-        (
-            "1 / 0\n",
-            "failed: ZeroDivisionError: division by zero (plug.py, line 1)\n  >    1 | 1 / 0",
-        ),
+        ("1 / 0\n",
+         "failed: ZeroDivisionError: division by zero (plug.py, line 1)\n  >    1 | 1 / 0"),
         ("raise SystemExit(3)\n", "failed: SystemExit"),
         ("x = 1\n", "has no class 'Mine'"),
         ("class Mine:\n    pass\n", "Mine is not a valid retriever: it has no method 'retrieve'"),
-        (
-            "class Mine:\n    def chunk(self, document):\n        return []\n",
-            "Mine is not a valid retriever: it has no method 'retrieve'; it looks like a chunker",
-        ),
-        (
-            "class Mine:\n    def retrieve(self, query, chunks):\n        return []\n",
-            "it must take (questions, chunks) or (examples, chunks)",
-        ),
+        ("class Mine:\n    def chunk(self, document):\n        return []\n",
+         "Mine is not a valid retriever: it has no method 'retrieve'; it looks like a chunker"),
+        ("class Mine:\n    def retrieve(self, query, chunks):\n        return []\n",
+         "it must take (questions, chunks) or (examples, chunks)"),
         (
             "class Mine:\n    def __init__(self):\n        raise KeyError('k')\n"
             "    def retrieve(self, questions, chunks):\n        return []\n",
             "Mine rejects this: KeyError",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_plug_in_that_cannot_be_loaded_is_a_fault_with_its_reason(
     tmp_path: Path, source: str, message: str
 ) -> None:

@@ -39,23 +39,19 @@ _WIDE = "".join(f"c{n}: {{}}, " for n in range(200))
             + "]}}\n",
             ":2: p.retriever.retrievers: sweeps make 1,099,511,627,776 combinations here",
         ),
-        (
-            f'pipelines:\n  p: {{chunker: "a\\0b", {_STAGES}}}\n',
-            ":2: p.chunker.class: 'a\\x00b' is",
-        ),
+        (f'pipelines:\n  p: {{chunker: "a\\0b", {_STAGES}}}\n',
+         ":2: p.chunker.class: 'a\\x00b' is"),
         ('pipelines: {p: {extends: default, model: "./a\\0"}}', ":1: p: './a\\x00' is not a valid"),
         ("pipelines: {p: {extends: default, model: ~no/x}}", ":1: p: '~no/x' is not a valid path:"),
         ("{collections: {x: [~nosuch/x]}, tasks: {t: {path: 1}}}", ":1: tasks.t: needs `class"),
         (f"pipelines: {'x' * 3_000_000}", ": is too large: the limits are 2 MiB"),
         ("\n" * 200_000, ": is too large: the limits are 2 MiB, 100,000 lines"),
         (f"pipelines:\n  p0: {{{_STAGES}}}\n{_CHAIN}", ":3: p1.extends: at most 50 pipelines may"),
-        (
-            f"suites:\n  s: {{by: {{length: {{{_WIDE}}}}}, columns: {{{_WIDE}}}}}\n",
-            ":2: suites.s: has 40,000 columns; at most 10,000 are allowed",
-        ),
+        (f"suites:\n  s: {{by: {{length: {{{_WIDE}}}}}, columns: {{{_WIDE}}}}}\n",
+         ":2: suites.s: has 40,000 columns; at most 10,000 are allowed"),
     ],
     ids=lambda text: str(text)[:30],
-)
+)  # fmt: skip
 def test_an_oversized_config_is_a_fault(tmp_path: Path, text: str, fault: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text, encoding="utf-8")

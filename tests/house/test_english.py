@@ -57,10 +57,9 @@ def _files() -> Iterator[Path]:
 def _matches(path: Path) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
-    sentences = _prose(path, tree)
+    prose = "\n".join(_prose(path, tree))
     for kind, pattern in PATTERNS.items():
-        for sentence in sentences:
-            yield from [kind] * len(re.findall(pattern, sentence))
+        yield from [kind] * len(re.findall(pattern, prose, re.MULTILINE))
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in NAMES:
             yield f"name {node.id}"

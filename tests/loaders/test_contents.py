@@ -176,8 +176,13 @@ def test_a_file_of_embedded_objects_only_names_them() -> None:
 
 
 SECRET = "secret words"  # noqa: S105 -- no password
+X = f"<w:p>{run('x')}</w:p>"
+SLIDE_X = shape("<a:p><a:r><a:t>x</a:t></a:r></a:p>")
+
 BY_STYLE, NOT_HIDDEN = "<w:rStyle w:val='V'/>", "<w:vanish w:val='0'/>"
 _VANISH = "<w:style w:styleId='V'><w:rPr><w:vanish/></w:rPr></w:style>"
+STYLES = {"word/styles.xml": f"<w:styles {XMLNS}>{_VANISH}</w:styles>"}
+CELL = f"<w:tc><w:p>{run(SECRET)}</w:p></w:tc>"
 
 
 @pytest.mark.parametrize(
@@ -190,50 +195,23 @@ _VANISH = "<w:style w:styleId='V'><w:rPr><w:vanish/></w:rPr></w:style>"
         ("a.epub", epub({"a": f"<html><p>x</p><p hidden=''>{SECRET}</p></html>"}, ["a"])),
         ("a.eml", f"From: a\nSubject: b\nContent-Type: text/html\n\n<p>x<p hidden>{SECRET}"),
         ("a.docx", docx(f"<w:p>{run('x')}{run(SECRET, '<w:vanish/>')}</w:p>")),
-        (
-            "a.docx",
-            docx(
-                f"<w:p>{run('x')}{run(SECRET, BY_STYLE)}</w:p>",
-                {"word/styles.xml": f"<w:styles {XMLNS}>{_VANISH}</w:styles>"},
-            ),
-        ),
-        (
-            "a.odt",
-            odt(f"<text:p>x</text:p><text:section text:display='none'>{SECRET}</text:section>"),
-        ),
-        (
-            "a.odt",
-            odt(
-                f"<text:p>x<text:span text:style-name='V'>{SECRET}</text:span></text:p>",
-                "<style:style style:name='V'><style:text-properties text:display='none'/>"
-                "</style:style>",
-            ),
-        ),
+        ("a.docx", docx(f"<w:p>{run('x')}{run(SECRET, BY_STYLE)}</w:p>", STYLES)),
+        ("a.docx", docx(f"<w:tbl><w:tr><w:trPr><w:hidden/></w:trPr>{CELL}</w:tr></w:tbl>{X}")),
+        ("a.odt", odt(f"<text:p>x</text:p><text:section text:display='none'>{SECRET}"
+                      "</text:section>")),
+        ("a.odt", odt(f"<text:p>x<text:span text:style-name='V'>{SECRET}</text:span></text:p>",
+                      "<style:style style:name='V'><style:text-properties text:display='none'/>"
+                      "</style:style>")),
         ("a.rtf", rf"{{\rtf1 x{{\v {SECRET}}}}}"),
-        (
-            "a.docx",
-            docx(
-                f"<w:tbl><w:tr><w:trPr><w:hidden/></w:trPr><w:tc><w:p>{run(SECRET)}</w:p></w:tc></w:tr>"
-                f"</w:tbl><w:p>{run('x')}</w:p>"
-            ),
-        ),
-        (
-            "a.pptx",
-            pptx(
-                shape("<a:p><a:r><a:t>x</a:t></a:r></a:p>")
-                + shape(f"<a:p><a:r><a:t>{SECRET}</a:t></a:r></a:p>").replace(
-                    "<p:sp>", "<p:sp><p:cNvPr hidden='1'/>"
-                )
-            ),
-        ),
+        ("a.pptx", pptx(SLIDE_X + SLIDE_X.replace(">x<", f">{SECRET}<").replace(
+            "<p:sp>", "<p:sp><p:cNvPr hidden='1'/>"))),
     ],
-)
+)  # fmt: skip
 def test_hidden_text_is_left_out_and_counted(name: str, content: str | bytes) -> None:
     document = read(content, name)
     assert document.text.split()[-1] == "x"
-    assert ("hidden text", len(SECRET)) in {
-        (loss.what, loss.characters) for loss in document.losses
-    }
+    losses = {(loss.what, loss.characters) for loss in document.losses}
+    assert ("hidden text", len(SECRET)) in losses
 
 
 def test_text_that_is_shown_is_not_hidden() -> None:
@@ -258,71 +236,33 @@ def test_pages_of_a_book_outside_its_order_are_read() -> None:
     }
 
 
-def damaged(data: bytes, text: bytes) -> bytes:
-    """Returns an archive in which a stored text does not match its checksum."""
-    assert data.count(text) == 1
-    return data.replace(text, text[::-1])
+PICTURE = (
+    "<w:r><w:drawing><wp:inline><wp:docPr/><pic:pic><a:blip r:embed='r9'/></pic:pic></wp:inline>"
+    "</w:drawing></w:r>"
+)
+CHART = "<p:graphicFrame><c:chart r:id='r1'/></p:graphicFrame>"
+CHART_PARTS = {
+    "ppt/slides/_rels/slide1.xml.rels": related(("chart", "c.xml")), "ppt/slides/c.xml": "<no",
+}  # fmt: skip
+WITH_PICTURE = {"P.png": "picture!", "word/document.xml": f"<w:d {XMLNS}>{run('x')}</w:d>"}
 
 
 @pytest.mark.parametrize(
-    ("content", "name", "text", "lost"),
+    ("content", "name", "lost"),
     [
-        (
-            docx(f"<w:p>{run('x')}</w:p>", {"word/numbering.xml": "<no"}),
-            "a.docx",
-            "x",
-            "numbers of lists",
-        ),
-        (docx(f"<w:p>{run('x')}</w:p>", {"word/styles.xml": "<no"}), "a.docx", "x", "styles"),
-        (docx(f"<w:p>{run('x')}</w:p>", {"word/comments.xml": "<no"}), "a.docx", "x", "comments"),
-        (
-            docx(
-                f"<w:p>{run('x')}<w:r><w:drawing><wp:inline><wp:docPr/><pic:pic>"
-                "<a:blip r:embed='r9'/></pic:pic></wp:inline></w:drawing></w:r></w:p>"
-            ),
-            "a.docx",
-            "x",
-            "image",
-        ),
-        (
-            pptx(
-                shape("<a:p><a:r><a:t>x</a:t></a:r></a:p>"),
-                "",
-                parts={"ppt/slides/slide2.xml": "<no"},
-            ),
-            "a.pptx",
-            "x",
-            "slide",
-        ),
-        (
-            pptx(
-                shape("<a:p><a:r><a:t>x</a:t></a:r></a:p>")
-                + "<p:graphicFrame><c:chart r:id='r1'/></p:graphicFrame>",
-                parts={
-                    "ppt/slides/_rels/slide1.xml.rels": related(("chart", "c.xml")),
-                    "ppt/slides/c.xml": "<no",
-                },
-            ),
-            "a.pptx",
-            "x",
-            "chart",
-        ),
-        (
-            damaged(
-                zipped(
-                    {"P.png": "picture!", "word/document.xml": f"<w:d {XMLNS}>{run('x')}</w:d>"}
-                ),
-                b"picture!",
-            ),
-            "a.docx",
-            "x",
-            "",
-        ),
+        (docx(X, {"word/numbering.xml": "<no"}), "a.docx", "numbers of lists"),
+        (docx(X, {"word/styles.xml": "<no"}), "a.docx", "styles"),
+        (docx(X, {"word/comments.xml": "<no"}), "a.docx", "comments"),
+        (docx(f"<w:p>{run('x')}{PICTURE}</w:p>"), "a.docx", "image"),
+        (pptx(SLIDE_X, "", parts={"ppt/slides/slide2.xml": "<no"}), "a.pptx", "slide"),
+        (pptx(SLIDE_X + CHART, parts=CHART_PARTS), "a.pptx", "chart"),
+        # The picture does not match its checksum.
+        (zipped(WITH_PICTURE).replace(b"picture!", b"!erutcip"), "a.docx", ""),
     ],
 )
-def test_one_odd_part_refuses_no_file(content: bytes, name: str, text: str, lost: str) -> None:
+def test_one_odd_part_refuses_no_file(content: bytes, name: str, lost: str) -> None:
     document = read(content, name)
-    assert document.text == text
+    assert document.text == "x"
     assert {loss.what for loss in document.losses} == ({lost} if lost else set())
 
 

@@ -16,6 +16,7 @@ import docx
 import openpyxl
 import pptx
 import pytest
+from contents import read
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from hypothesis import given, settings
@@ -65,10 +66,6 @@ STORIES = {
     ),
 }
 HEADED = (".docx", ".odt", ".epub", ".html", ".md", ".rst", ".tex", ".nxml", ".xml", ".ipynb")
-
-
-def read(content: str | bytes, name: str) -> Document:
-    return load_bytes(content.encode() if isinstance(content, str) else content, Path(name))
 
 
 def recovered(document: Document, words: list[str]) -> float:
@@ -148,11 +145,8 @@ LOCKED = "<encryption><EncryptedData><EncryptionMethod Algorithm='http://x#aes'/
         ("a.docx", lambda: WRITERS[".docx"](STORIES["short"])[:9000], "is corrupt or incomplete"),
         ("a.xlsx", lambda: TABLES[".xlsx"](ROWS)[:3000], "is corrupt or incomplete"),
         ("a.docx", zipped({"word/document.xml": "<no"}), "is not a Docx file, or is corrupt"),
-        (
-            "a.docx",
-            lambda: zipped({"a": "", "word/document.xml": b" " * (2**26 + 1)}),
-            "too many: a zip bomb?",
-        ),
+        ("a.docx", lambda: zipped({"a": "", "word/document.xml": b" " * (2**26 + 1)}),
+         "too many: a zip bomb?"),
         (
             "a.epub",
             zipped(
@@ -160,36 +154,25 @@ LOCKED = "<encryption><EncryptedData><EncryptionMethod Algorithm='http://x#aes'/
             ),
             "locked by DRM",
         ),
-        (
-            "a.xlsx",
-            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
-            "it looks like an Office file locked by a password",
-        ),
-        (
-            "a.doc",
-            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "WordDocument".encode("utf-16-le"),
-            "save it as .docx",
-        ),
+        ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
+         "it looks like an Office file locked by a password"),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "WordDocument".encode("utf-16-le"),
+         "save it as .docx"),
         ("a.xml", LAUGHS, "Maximum entity amplification factor exceeded"),
-        (
-            "a.xml",
-            "<!DOCTYPE l [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><l>&f;</l>",
-            "Entity 'f' not",
-        ),
+        ("a.xml", "<!DOCTYPE l [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><l>&f;</l>",
+         "Entity 'f' not"),
         ("a.xml", "<a>" * 9999, "nested too deeply"),
         ("a.rtf", r"{\rtf1 " + "{" * 9999, "nested too deeply"),
         ("a.csv", "a,b\n" + "," * 200_000, "a.csv:2: more than 100,000 values in a row"),
-        (
-            "a.docx",
-            lambda: zipped({"word/document.xml": "", **{f"{n}.xml": "" for n in range(20_001)}}),
-            "20,002 entries, more than 20,000",
-        ),
+        ("a.docx",
+         lambda: zipped({"word/document.xml": "", **{f"{n}.xml": "" for n in range(20_001)}}),
+         "20,002 entries, more than 20,000"),
         ("a.json", "[" * 99999, "nested too deeply"),
         ("a.ipynb", '{"cells": [', "is not a notebook, or is corrupt"),
         ("a.zip", zipped({"a": "b"}), "it looks like a zip archive; unpack it"),
     ],
     ids=lambda value: str(value)[:20],
-)
+)  # fmt: skip
 def test_bad_files_are_refused_with_a_reason(
     name: str, content: str | bytes | Callable[[], str | bytes], message: str
 ) -> None:
@@ -234,11 +217,8 @@ def test_content_of_office_files_that_is_not_text_is_reported() -> None:
 def test_mails_are_in_threads_with_attachments() -> None:
     def mail(name: str, day: int, above: str = "") -> EmailMessage:
         message = EmailMessage(policy=email.policy.SMTP)
-        message["From"], message["Subject"], message["Message-ID"] = (
-            "a@example.org",
-            name,
-            f"<{name}>",
-        )
+        message["From"], message["Subject"] = "a@example.org", name
+        message["Message-ID"] = f"<{name}>"
         message["Date"] = f"Thu, {day:02} May 2024 10:00:00 +0000"
         if above:
             message["In-Reply-To"] = f"<{above}>"
@@ -257,11 +237,8 @@ def test_mails_are_in_threads_with_attachments() -> None:
     box = b"".join(b"From a@b Thu May  2 10:00:00 2024\r\n" + bytes(m) for m in mails)
     document = read(box, "a.mbox")
     names = [place.name for place in document.places if place.name.startswith("mail ")]
-    assert names == [
-        "mail 1 of 3, 2024-05-02",
-        "mail 2 of 3, 2024-05-09",
-        "mail 3 of 3, 2024-05-04",
-    ]
+    days = enumerate(("02", "09", "04"), 1)
+    assert names == [f"mail {number} of 3, 2024-05-{day}" for number, day in days]
     at = [document.text.index(f"Text of {name}.") for name in ("first", "outer8", "reply", "other")]
     assert at == sorted(at)
     assert "deepest" not in document.text

@@ -27,10 +27,8 @@ def size(document: Document, what: str) -> int:
         (r"see \url{http://x.example/a\%20b\_c} and", "see http://x.example/a%20b_c and"),
         (r"see \nolinkurl{a%b@x.example} and", "see a%b@x.example and"),
         (r"see \url|http://x.example/50%| and", "see http://x.example/50% and"),
-        (
-            r"\href{http://x.example/a%20b}{the \emph{log}} and",
-            "http://x.example/a%20b the log and",
-        ),
+        (r"\href{http://x.example/a%20b}{the \emph{log}} and",
+         "http://x.example/a%20b the log and"),
         (r"\href[page=2]{http://x.example/a%20b}{log} and", "http://x.example/a%20b log and"),
         (r"\path{C:\Docs%1} and", r"C:\Docs%1 and"),
         (r"\path|docs/50%| and", "docs/50% and"),
@@ -40,14 +38,12 @@ def size(document: Document, what: str) -> int:
         (r"\lstinline[language=C]{x % 2} and", "x % 2 and"),
         (r"\mintinline{py}{x % 2} and", "x % 2 and"),
         (r"50\% of it and", "50% of it and"),
-        (
-            "note\\footnote{See \\url{http://x.example/a%20b}.} and",
-            "note (See http://x.example/a%20b.) and",
-        ),
+        ("note\\footnote{See \\url{http://x.example/a%20b}.} and",
+         "note (See http://x.example/a%20b.) and"),
         ("one% comment\n two and", "onetwo and"),
         (r"one\\% comment and", "one"),
     ],
-)
+)  # fmt: skip
 def test_percent_signs_in_addresses_and_code_begin_no_comment(source: str, text: str) -> None:
     document = read(f"{source} the fee is 12 marks.\nEnd")
     assert document.text.startswith(text)
@@ -146,34 +142,24 @@ def test_formulas_are_text(source: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("source", "rows"),
     [
-        (
-            r"Port & 2023 & 2024 \\ \hline Riga & & 13 \\ Libau & 41 & \\",
-            ["Port\t2023\t2024", "Riga\t\t13", "Libau\t41\t"],
-        ),
+        (r"Port & 2023 & 2024 \\ \hline Riga & & 13 \\ Libau & 41 & \\",
+         ["Port\t2023\t2024", "Riga\t\t13", "Libau\t41\t"]),
         (r"a & b \\[2pt] \midrule & d \\* \cmidrule(lr){1-2} e & f", ["a\tb", "\td", "e\tf"]),
         (r"\multicolumn{2}{c}{Ships} & x \\ a & b & c", ["Ships\tShips\tx", "a\tb\tc"]),
         (r"\multicolumn{2}{c}{\textbf{All}} \\ a & b", ["All", "a\tb"]),
-        (
-            r"\multirow{2}{*}{Riga} & 1 & 2 \\ \cline{2-3} & 3 & 4 \\ Libau & & 6",
-            ["Riga\t1\t2", "Riga\t3\t4", "Libau\t\t6"],
-        ),
-        (
-            r"\multirow{2}{*}{Ship} & \multicolumn{2}{c}{2020} \\ & Tons & Crew \\ Dal & 20 & 3",
-            ["Ship\t2020 Tons\t2020 Crew", "Dal\t20\t3"],
-        ),
+        (r"\multirow{2}{*}{Riga} & 1 & 2 \\ \cline{2-3} & 3 & 4 \\ Libau & & 6",
+         ["Riga\t1\t2", "Riga\t3\t4", "Libau\t\t6"]),
+        (r"\multirow{2}{*}{Ship} & \multicolumn{2}{c}{2020} \\ & Tons & Crew \\ Dal & 20 & 3",
+         ["Ship\t2020 Tons\t2020 Crew", "Dal\t20\t3"]),
         (r"\multirow[t]{2}{1cm}{Riga} & 1 \tabularnewline & 3", ["Riga\t1", "Riga\t3"]),
-        (
-            r"a\footnote{n} & \url{http://x/a%20b} \\ 5\,\% \& more & $\frac{1}{2}$",
-            ["a (n)\thttp://x/a%20b", "5 % & more\t1/2"],
-        ),
-        (
-            r"\makecell{a\\b} & {c & d} \\ \rowcolor{gray} e & \cellcolor[gray]{0.9} f",
-            ["a b\tc d", "e\tf"],
-        ),
+        (r"a\footnote{n} & \url{http://x/a%20b} \\ 5\,\% \& more & $\frac{1}{2}$",
+         ["a (n)\thttp://x/a%20b", "5 % & more\t1/2"]),
+        (r"\makecell{a\\b} & {c & d} \\ \rowcolor{gray} e & \cellcolor[gray]{0.9} f",
+         ["a b\tc d", "e\tf"]),
         (r"\begin{tabular}{l} x \\ y \end{tabular} & b \\ c & d", ["x; y\tb", "c\td"]),
         (r"& & \\ a & & b \\", ["a\t\tb"]),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize(
     ("begin", "end"),
     [
@@ -204,21 +190,17 @@ def test_rows_of_tables_have_the_places_of_their_lines() -> None:
         (r"\begin{enumerate}[label=(\alph*)] \item a \item b \end{enumerate}", ["(a) a", "(b) b"]),
         (r"\begin{enumerate}[label=\textbf{\Roman*.}, start=9] \item a \end{enumerate}", ["IX. a"]),
         (r"\begin{enumerate}[i)] \item a \item b \end{enumerate}", ["i) a", "ii) b"]),
-        (
-            r"\begin{enumerate} \item a \item[4b.] b \item c \end{enumerate}",
-            ["1. a", "4b. b", "2. c"],
-        ),
+        (r"\begin{enumerate} \item a \item[4b.] b \item c \end{enumerate}",
+         ["1. a", "4b. b", "2. c"]),
         (
             r"\begin{enumerate} \item a \begin{enumerate} \item b \item c \end{enumerate} \item d"
             r" \begin{itemize} \item e \end{itemize} \end{enumerate}",
             ["1. a", "", "(a) b", "(b) c", "", "2. d", "", "- e"],
         ),
-        (
-            r"\begin{description} \item[Fee] 12 marks \item[\textbf{Rent}] 9 \end{description}",
-            ["Fee 12 marks", "Rent 9"],
-        ),
+        (r"\begin{description} \item[Fee] 12 marks \item[\textbf{Rent}] 9 \end{description}",
+         ["Fee 12 marks", "Rent 9"]),
         (r"\begin{enumerate} \item a\footnote{n} \end{enumerate}", ["1. a (n)"]),
     ],
-)
+)  # fmt: skip
 def test_items_have_their_numbers_and_labels(source: str, lines: list[str]) -> None:
     assert read(source).text.split("\n") == lines

@@ -221,11 +221,8 @@ def test_only_markup_is_removed_from_subrip(tmp_path: Path, cue: str, text: str)
             "NOTE none\n\n3\n00:03.000 --> 00:04.000\n\nEnd.\n",
             [("00:00:01", "It sank.\n"), ("00:00:02", "\n"), ("00:00:03", "End.")],
         ),
-        (
-            "a.srt",
-            "1\n00:00:01 --> 00:00:02\nIt sank.\n\n2\n00:00:02 --> 00:00:03\nEnd.\n",
-            [("00:00:01", "It sank.\n"), ("00:00:02", "End.")],
-        ),
+        ("a.srt", "1\n00:00:01 --> 00:00:02\nIt sank.\n\n2\n00:00:02 --> 00:00:03\nEnd.\n",
+         [("00:00:01", "It sank.\n"), ("00:00:02", "End.")]),
         (
             "b.vtt",
             "WEBVTT\n\n00:01.000 --> 00:02.000\n \nit<00:00:01.500><c> sank</c>\n\n"
@@ -235,7 +232,7 @@ def test_only_markup_is_removed_from_subrip(tmp_path: Path, cue: str, text: str)
         ),
     ],
     ids=["text below a blank line", "times without fractions", "captions that roll up"],
-)
+)  # fmt: skip
 def test_cues_of_careless_files(
     tmp_path: Path, name: str, content: str, spans: list[tuple[str, str]]
 ) -> None:

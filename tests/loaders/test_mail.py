@@ -182,19 +182,15 @@ def test_attachments_that_cannot_be_read_are_losses(attached: bytes, reason: str
 @pytest.mark.parametrize(
     ("attached", "text"),
     [
-        (
-            part("text/csv; charset=iso-8859-2; name=a.csv", "id;kto\n1;Łódź".encode("iso8859-2")),
-            "Łódź",
-        ),
+        (part("text/csv; charset=iso-8859-2; name=a.csv", "id;kto\n1;Łódź".encode("iso8859-2")),
+         "Łódź"),
         (part("text/calendar; charset=utf-8", "BEGIN:VEVENT\r\nSUMMARY:Mole 7"), "Mole 7"),
         (part("text/plain; name=n.txt", "Mole 7", "Content-Disposition: attachment"), "Mole 7"),
         (part("message/delivery-status", "Action: failed\r\n\r\nStatus: 5.1.1"), "5.1.1"),
-        (
-            part("message/rfc822", HEAD.encode() + multipart("alternative", plain(""), page())),
-            SHOWN,
-        ),
+        (part("message/rfc822", HEAD.encode() + multipart("alternative", plain(""), page())),
+         SHOWN),
     ],
-)
+)  # fmt: skip
 def test_attachments_are_read(attached: bytes, text: str) -> None:
     document = loaded(multipart("alternative", plain("See it."), attached))
     assert "See it." in document.text

@@ -71,13 +71,8 @@ DEFINED = [("A", 1), ("f", 2), ("g", 1)]
 @pytest.mark.parametrize(
     ("name", "content", "excerpt", "place", "outline"),
     [
-        (
-            "a.tex",
-            LATEX,
-            "A naïve café, 50% of it,joined (See below.) by x y [k].",
-            "line 8",
-            (HEADINGS, {"image", "included file", "preamble", "comment", "text not printed"}),
-        ),
+        ("a.tex", LATEX, "A naïve café, 50% of it,joined (See below.) by x y [k].", "line 8",
+         (HEADINGS, {"image", "included file", "preamble", "comment", "text not printed"})),
         ("a.rst", RST, "----\n\n.. image", "line 18", (WHOLE, {"image"})),
         ("a.py", PYTHON, "pass", "line 7", (DEFINED, set())),
         ("run", f"#!/usr/bin/python3\n{PYTHON}", "pass", "line 8", (DEFINED, set())),
@@ -85,7 +80,7 @@ DEFINED = [("A", 1), ("f", 2), ("g", 1)]
         ("a.rtf", RTF, "Café x (note) link €\nInner\n1\t2\n", "", (HEADINGS, {"header", "image"})),
         ("a.xml", JATS, "café mine &odd; &x;\n\nAda L\n\nInner", "", (HEADINGS, {"entity"})),
     ],
-)
+)  # fmt: skip
 def test_texts_places_sections_and_losses_are_exact(
     name: str,
     content: str,

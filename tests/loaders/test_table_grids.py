@@ -24,11 +24,8 @@ GROUPS = [
 ]
 GRIDS: dict[str, tuple[Rows, int, str]] = {
     "empty cells": (PORTS, 1, "Port\tShips 2023\tShips 2024\nRiga\t\t13\nMemel\t21\t"),
-    "empty first cells": (
-        cells("|2023|2024", "Riga|1|2", "|3|4"),
-        1,
-        "\t2023\t2024\nRiga\t1\t2\n\t3\t4",
-    ),
+    "empty first cells": (cells("|2023|2024", "Riga|1|2", "|3|4"), 1,
+     "\t2023\t2024\nRiga\t1\t2\n\t3\t4"),
     "a row without text": (cells("A|B", "|", "1|2"), 1, "A\tB\n1\t2"),
     "a cell over rows": (
         [
@@ -40,23 +37,17 @@ GRIDS: dict[str, tuple[Rows, int, str]] = {
         "Port\t2023\t2024\nLibau\t31\t33\nLibau\t41\t43",
     ),
     "a cell over columns": (
-        [*cells("Port|2023|2024", "Riga|1|2"), [Cell("Libau"), Cell("closed", columns=2)]],
-        1,
-        "Port\t2023\t2024\nRiga\t1\t2\nLibau\tclosed\tclosed",
-    ),
+     [*cells("Port|2023|2024", "Riga|1|2"), [Cell("Libau"), Cell("closed", columns=2)]], 1,
+     "Port\t2023\t2024\nRiga\t1\t2\nLibau\tclosed\tclosed"),
     "a cell over a row": (
-        [*cells("Port|2023|2024"), [Cell("Baltic", columns=3)], *cells("Riga|1|2")],
-        1,
-        "Port\t2023\t2024\nBaltic\nRiga\t1\t2",
-    ),
+     [*cells("Port|2023|2024"), [Cell("Baltic", columns=3)], *cells("Riga|1|2")], 1,
+     "Port\t2023\t2024\nBaltic\nRiga\t1\t2"),
     "a header of two rows": (GROUPS, 2, "Port\tShips 2023\tShips 2024\nRiga\t\t13\nLibau\t5\t8"),
     "a header without marks": (GROUPS, 0, "Port\tShips 2023\tShips 2024\nRiga\t\t13\nLibau\t5\t8"),
     "paragraphs in cells": (
-        cells("Name|Address|Fee", "Ada|3 Quay St\nRiga|12", "Bo|4 Hill\nMemel|15"),
-        1,
-        "Name\tAddress\tFee\nAda\t3 Quay St Riga\t12\nBo\t4 Hill Memel\t15",
-    ),
-}
+     cells("Name|Address|Fee", "Ada|3 Quay St\nRiga|12", "Bo|4 Hill\nMemel|15"), 1,
+     "Name\tAddress\tFee\nAda\t3 Quay St Riga\t12\nBo\t4 Hill Memel\t15"),
+}  # fmt: skip
 
 
 # RTF marks neither headers nor cells as wide as the table.
@@ -75,42 +66,30 @@ def test_each_cell_of_a_table_is_in_its_column(name: str, grid: str) -> None:
 @pytest.mark.parametrize(
     ("page", "text"),
     [
-        (
-            "<table><caption>Fees</caption><tr><td>a<td><ul><li>x<li>y</ul><td>b</table>",
-            "Fees\na\tx y\tb",
-        ),
-        (
-            "<table><tr><td>a<td><table><tr><td>1<td>2<tr><td>3<td>4</table><td>b<tr><td>c<td>d",
-            "a\t1 2; 3 4\tb\nc\td",
-        ),
+        ("<table><caption>Fees</caption><tr><td>a<td><ul><li>x<li>y</ul><td>b</table>",
+         "Fees\na\tx y\tb"),
+        ("<table><tr><td>a<td><table><tr><td>1<td>2<tr><td>3<td>4</table><td>b<tr><td>c<td>d",
+         "a\t1 2; 3 4\tb\nc\td"),
         (  # mails and old pages are laid out by tables
             "<table><tr><td><p>Dear Ada,</p><p>thank you.</p><tr><td><table><tr><td>Rope<td>3"
             "<tr><td>Tar<td></table></table>",
             "Dear Ada,\n\nthank you.\n\nRope\t3\nTar\t",
         ),
-        (
-            "<table role=presentation><tr><td><p>a</p><p>b</p><td>c<tr><td>d<td>e</table>",
-            "a\n\nb\n\nc\nd\te",
-        ),
-        (
-            f"<table><tr><th>a<th>b<tr><td>c<td><p>d<p>{'e' * 3000}</table>",
-            f"a\tb\nc\td {'e' * 3000}",
-        ),
-        (
-            f"<table><tr><td>a<td>b<tr><td>c<td><p>d<p>{'e' * 3000}</table>",
-            f"a\tb\nc\n\nd\n\n{'e' * 3000}",
-        ),
-        (
-            "<table><tr><th>Y<th>Q<th>n<tr><th rowspan=3>2025<th rowspan=3>1<tr><td>a<tr><td>b",
-            "Y\tQ\tn\n2025\t1\ta\n2025\t1\tb",
-        ),
+        ("<table role=presentation><tr><td><p>a</p><p>b</p><td>c<tr><td>d<td>e</table>",
+         "a\n\nb\n\nc\nd\te"),
+        (f"<table><tr><th>a<th>b<tr><td>c<td><p>d<p>{'e' * 3000}</table>",
+         f"a\tb\nc\td {'e' * 3000}"),
+        (f"<table><tr><td>a<td>b<tr><td>c<td><p>d<p>{'e' * 3000}</table>",
+         f"a\tb\nc\n\nd\n\n{'e' * 3000}"),
+        ("<table><tr><th>Y<th>Q<th>n<tr><th rowspan=3>2025<th rowspan=3>1<tr><td>a<tr><td>b",
+         "Y\tQ\tn\n2025\t1\ta\n2025\t1\tb"),
         ("<table><tr><td>a<td>&nbsp;<td>b<tr><td>c<td>d<td>&nbsp;</table>", "a\t\tb\nc\td\t"),
         ("<table><tr><td><pre>1\n2</pre><td>x<tr><td>3<td>y</table>", "1 2\tx\n3\ty"),
         ("<table><tr><td colspan=1000>a<td>b<tr><td>c<td>d</table>", "a\ta\tb\nc\td"),
         ("<table><tr><td rowspan=65534>a<td>b<tr><td>c</table>", "a\tb\na\tc"),
         ("<table><tr><td rowspan=0>a<td>b<tr><td>c</table>", "a\tb\na\tc"),
     ],
-)
+)  # fmt: skip
 def test_html_tables_inside_and_around_text(page: str, text: str) -> None:
     assert read(f"<html>{page}", "a.html").text == text
 

@@ -140,19 +140,13 @@ def test_plain_text_has_an_outline_of_its_headings(documents: OpenDocuments) -> 
     ("text", "answer", "source"),
     [
         ("# Ferry\n\nIt rains. Ann paid two. It snows.\n", "two", "Ann paid two."),
-        (
-            "# Ferry\n\nIt rains. Ann paid.\n\n# Sea\n\nIt snows.",
-            "Ann paid.",
-            "It rains. Ann paid.",
-        ),
-        (
-            "Load\tToll\nLoad: cart\tToll: nine\nLoad: pig\tToll: two",
-            "nine",
-            "Load: cart\tToll: nine",
-        ),
+        ("# Ferry\n\nIt rains. Ann paid.\n\n# Sea\n\nIt snows.", "Ann paid.",
+         "It rains. Ann paid."),
+        ("Load\tToll\nLoad: cart\tToll: nine\nLoad: pig\tToll: two", "nine",
+         "Load: cart\tToll: nine"),
         ("a " * 500 + "🦉 two" + " b" * 500, "two", f"{'a ' * 99}🦉 two{' b' * 100}"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_has_the_text_around_it(text: str, answer: str, source: str) -> None:
     document, start = Document("a.txt", text), text.index(answer)
     coverage = Coverage.of(len(text), (), (), ())

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import HERE, leporello
@@ -146,14 +147,11 @@ def test_our_rows_follow_published_ones(home: Path) -> None:
     ("setting", "name", "reader"),
     [
         ("reader.words=1", "naive [changed: reader.words=1]", "Lead"),
-        (
-            "combiner={class: Stuff, order: document}",
-            "naive [changed: combiner.order=document]",
-            "Lead",
-        ),
+        ("combiner={class: Stuff, order: document}", "naive [changed: combiner.order=document]",
+         "Lead"),
         ("reader.class=BestSentence", "naive [BestSentence]", "BestSentence"),
     ],
-)
+)  # fmt: skip
 def test_a_changed_pipeline_does_not_keep_the_name_of_a_row(
     home: Path, tmp_path: Path, setting: str, name: str, reader: str
 ) -> None:
@@ -169,12 +167,10 @@ def test_a_changed_pipeline_does_not_keep_the_name_of_a_row(
 
 
 def test_a_mean_with_a_missing_column_is_not_computed(home: Path) -> None:
-    config = CONFIG.replace(
-        "    rows:\n", "      third: {score: f1, task: tiny/short}\n    rows:\n"
-    )
-    paper = PAPER.replace("columns: {short", "columns: {third: [F1], short").replace(
-        "numbers: {short: [10.0]", "numbers: {third: [3.0], short: [10.0]"
-    )
+    third = "      third: {score: f1, task: tiny/short}\n"
+    config = CONFIG.replace("    rows:\n", f"{third}    rows:\n")
+    paper = PAPER.replace("columns: {short", "columns: {third: [F1], short")
+    paper = paper.replace("{short: [10.0]", "{third: [3.0], short: [10.0]")
     (home / "less.yaml").write_text(config.replace("./paper", "./less-paper"), encoding="utf-8")
     (home / "less-paper.yaml").write_text(paper, encoding="utf-8")
     suite = suite_named("tiny", [home / "less.yaml"])
@@ -191,11 +187,9 @@ def test_a_mean_with_a_missing_column_is_not_computed(home: Path) -> None:
 
 def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_path: Path) -> None:
     config = [home / "own.yaml"]
-    for name, kind in (("a", {"split": "validation"}), ("b", {"limit": 2})):
-        task = ["tiny/short"] if name == "a" else ["tiny/long"]
-        run(
-            ["rewritten"], task, config=config, suite="tiny", out=tmp_path / name, **kind, workers=0
-        )
+    options: dict[str, Any] = {"config": config, "suite": "tiny", "workers": 0}
+    run(["rewritten"], ["tiny/short"], split="validation", out=tmp_path / "a", **options)
+    run(["rewritten"], ["tiny/long"], limit=2, out=tmp_path / "b", **options)
     path = tmp_path / "b" / "rewritten" / "tiny" / "long" / "metrics.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"normalised": True}))
     reseal(path.parent)

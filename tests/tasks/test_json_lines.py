@@ -191,22 +191,16 @@ def huge(path: Path) -> None:
         ("zero", lambda path: path.symlink_to("/dev/zero"), "{path}: is a pipe or a"),
         ("huge", huge, "{path}: is larger than 1024 MiB, the limit of a document"),
         ("a.txt", Path.touch, "{path}: the file has no text"),
-        (
-            "b.txt",
-            lambda path: path.write_bytes(b"\x89PNG\0"),
-            "{path}: cannot be read: it looks like a PNG image",
-        ),
-        (
-            "c.txt",
-            lambda path: path.write_bytes(b"a\0b"),
-            "{path}: cannot be read: it looks like binary data",
-        ),
+        ("b.txt", lambda path: path.write_bytes(b"\x89PNG\0"),
+         "{path}: cannot be read: it looks like a PNG image"),
+        ("c.txt", lambda path: path.write_bytes(b"a\0b"),
+         "{path}: cannot be read: it looks like binary data"),
         ("d.pdf", Path.touch, "{path}: the file has no text"),
         ("e.pdf", locked, "{path}: is locked"),
         ("f.pdf", scanned, "{path}: the file has no text (page without text"),
         ("g.srt", lambda path: path.write_bytes(b"text"), "{path}: has no cue"),
     ],
-)
+)  # fmt: skip
 def test_a_documents_file_that_cannot_be_read_is_a_fault_of_its_examples(
     tmp_path: Path,
     name: str,

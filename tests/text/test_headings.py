@@ -32,18 +32,13 @@ def document(*parts: str) -> str:
 
 
 FORMS: dict[str, tuple[str, str]] = {
-    "markdown": (
-        document("# Ferries | * | ## 1 Ropes ## | * | ### Knots | * | ## Chains | *"),
-        "Ferries | >1 Ropes | >>Knots | >Chains",
-    ),
-    "underlines": (
-        document("Ferries\n======= | * | Ropes\n----- | * | Chains\n------ | *"),
-        "Ferries | >Ropes | >Chains",
-    ),
+    "markdown": (document("# Ferries | * | ## 1 Ropes ## | * | ### Knots | * | ## Chains | *"),
+        "Ferries | >1 Ropes | >>Knots | >Chains"),
+    "underlines": (document("Ferries\n======= | * | Ropes\n----- | * | Chains\n------ | *"),
+        "Ferries | >Ropes | >Chains"),
     "underlines and overlines": (
         document("=====\nTides\n===== | * | Ropes\n~~~~~ | * | 2.  Knots\n^^^^^^^^^ | *"),
-        "Tides | >Ropes | >>2.  Knots",
-    ),
+        "Tides | >Ropes | >>2.  Knots"),
     "LaTeX": (
         "\\section{Ropes}\n"
         + BODY
@@ -56,14 +51,10 @@ FORMS: dict[str, tuple[str, str]] = {
         + "\\begin{thebibliography}{9}\n",
         "Ropes | >On \\emph{knots} | Chains | Appendix | >Proofs | Bibliography",
     ),
-    "numbers": (
-        document("1 Ropes | * | 1.1 Knots | * | 1.1.1 Bends | * | 2 Chains | *"),
-        "1 Ropes | >1.1 Knots | >>1.1.1 Bends | 2 Chains",
-    ),
-    "numbers without blank lines": (
-        f"1 Ropes\n{BODY}1.1 Knots\n{BODY}2 Chains\n{BODY}",
-        "1 Ropes | >1.1 Knots | 2 Chains",
-    ),
+    "numbers": (document("1 Ropes | * | 1.1 Knots | * | 1.1.1 Bends | * | 2 Chains | *"),
+        "1 Ropes | >1.1 Knots | >>1.1.1 Bends | 2 Chains"),
+    "numbers without blank lines": (f"1 Ropes\n{BODY}1.1 Knots\n{BODY}2 Chains\n{BODY}",
+        "1 Ropes | >1.1 Knots | 2 Chains"),
     "RFC": (
         document(
             "1.  Ropes | * |    1.1. Knots | * | 2.  Chains | * | "
@@ -79,22 +70,16 @@ FORMS: dict[str, tuple[str, str]] = {
         "I. ROPES | >A. Knots | >B. Bends | II. CHAINS | >A. Links | >B. Rust",
     ),
     "Roman numbers alone": (document("I | * | II | * | III | *"), "I | II | III"),
-    "chapters": (
-        document("CHAPTER IV | * | CHAPTER V | * | Chapter 6: The Flood | *"),
-        "CHAPTER IV | CHAPTER V | Chapter 6: The Flood",
-    ),
-    "parts": (
-        document("PART ONE | CHAPTER I. | * | CHAPTER II. | * | PART TWO | CHAPTER I. | *"),
-        "PART ONE | >CHAPTER I. | >CHAPTER II. | PART TWO | >CHAPTER I.",
-    ),
+    "chapters": (document("CHAPTER IV | * | CHAPTER V | * | Chapter 6: The Flood | *"),
+        "CHAPTER IV | CHAPTER V | Chapter 6: The Flood"),
+    "parts": (document("PART ONE | CHAPTER I. | * | CHAPTER II. | * | PART TWO | CHAPTER I. | *"),
+        "PART ONE | >CHAPTER I. | >CHAPTER II. | PART TWO | >CHAPTER I."),
     "other languages": (
         document("PREMIÈRE PARTIE | * | Deuxième partie | * | Chapitre 3 : La crue | *"),
-        "PREMIÈRE PARTIE | Deuxième partie | >Chapitre 3 : La crue",
-    ),
+        "PREMIÈRE PARTIE | Deuxième partie | >Chapitre 3 : La crue"),
     "titles below chapters": (
         document("CHAPTER ONE | THE FLOOD | * | Chapter 2\n\nIntroduction | * | 2.1 Rain | *"),
-        "CHAPTER ONE THE FLOOD | Chapter 2 Introduction | >2.1 Rain",
-    ),
+        "CHAPTER ONE THE FLOOD | Chapter 2 Introduction | >2.1 Rain"),
     "known names": (
         document(
             "Abstract | * | Introduction | * | CONCLUSIONS | * | References: | * | "
@@ -104,16 +89,12 @@ FORMS: dict[str, tuple[str, str]] = {
     ),
     "names beside and inside chapters": (
         document("Abstract | * | Chapter 1: Ropes | * | Introduction | * | Bibliography | *"),
-        "Abstract | Chapter 1: Ropes | >Introduction | Bibliography",
-    ),
-    "capitals": (
-        document("THE RIVER | * | THE FERRY OF 1871 | *"),
-        "THE RIVER | THE FERRY OF 1871",
-    ),
+        "Abstract | Chapter 1: Ropes | >Introduction | Bibliography"),
+    "capitals": (document("THE RIVER | * | THE FERRY OF 1871 | *"),
+        "THE RIVER | THE FERRY OF 1871"),
     "a manual's page": (
         "NAME\n    ferry - crosses the river.\n\nSYNOPSIS\n    ferry [-r] is how it is called.\n",
-        "NAME | SYNOPSIS",
-    ),
+        "NAME | SYNOPSIS"),
     "paragraphs of one line": (
         document(
             "Ropes",
@@ -125,11 +106,9 @@ FORMS: dict[str, tuple[str, str]] = {
         ),
         "Ropes | >Knots and bends | A chain",
     ),
-    "windows lines": (
-        document("1 Ropes | * | 2 Chains | *").replace("\n", "\r\n"),
-        "1 Ropes | 2 Chains",
-    ),
-}
+    "windows lines": (document("1 Ropes | * | 2 Chains | *").replace("\n", "\r\n"),
+        "1 Ropes | 2 Chains"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)

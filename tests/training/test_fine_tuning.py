@@ -46,11 +46,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def scored(place: Path, trained: Trained, out: Path) -> float:
     """Returns the exact match of a trained pipeline on the test split."""
     files = [place / "mine.yaml", trained.config]
-    return (
-        run([trained.pipeline], ["lookup"], config=files, split="test", out=out, workers=0)
-        .results[0]
-        .scores["exact_match"]
-    )
+    names = ([trained.pipeline], ["lookup"])
+    [result] = run(*names, config=files, split="test", out=out, workers=0).results
+    return result.scores["exact_match"]
 
 
 @pytest.mark.parametrize("pipeline", ["t5", "bert"])

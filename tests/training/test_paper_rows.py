@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello
+from row_files import write_rows
 from tiny_models import save, save_classifier
 
 from leporello.api import load_pipelines, run
@@ -20,21 +20,15 @@ from leporello.training import train
 SENTENCES = [f"The miller's cat number {n} took the boots to the king." for n in range(12)]
 SUBTITLES = {"input": "Hello.\n- Who is it?\nIt is me."}
 STYLES = {"input": "\n".join(SENTENCES[:6]), "output": json.dumps([1, 1, 1, 2, 2, 2])}
-PAPER = {
-    "article_id": "1",
-    "article_text": SENTENCES,
-    "abstract_text": ["<S> A cat took boots . </S>"],
-}
+PAPER = {"article_text": SENTENCES, "abstract_text": ["<S> A cat took boots . </S>"]}
 BRIEF = ["train.epochs=1", "train.precision=float32", "train.gradient_checkpointing=false",
          "train.accumulate=1", "train.patience=0", "reader.device=cpu",
          "placement.workers=0"]  # fmt: skip
 
 
 def muld(data: Path, task: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    (data / "muld").mkdir(parents=True, exist_ok=True)
     for split in ("train", "validation", "test"):
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (data / f"muld/{task}_{split}.json.bz2").write_bytes(bz2.compress(lines.encode()))
+        write_rows(data / f"muld/{task}_{split}.json.bz2", *rows)
 
 
 @pytest.fixture
@@ -44,14 +38,10 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LEPORELLO_DATA", str(place))
     films = [{**SUBTITLES, "input": f"{n}\n{SUBTITLES['input']}"} for n in range(3)]
     muld(place, "opensubtitles", [{**film, "output": film["input"].upper()} for film in films])
-    lines = "".join(json.dumps(STYLES) + "\n" for _ in range(2)).encode()
-    for split in ("train", "validation", "test"):
-        (place / f"muld/style_change_{split}.json.bz2").write_bytes(bz2.compress(lines))
-    papers = place / "scientific_papers/arxiv-dataset"
-    papers.mkdir(parents=True)
+    muld(place, "style_change", [STYLES] * 2)
     for name in ("train", "val", "test"):
         rows = ({**PAPER, "article_id": f"{name}{n}"} for n in range(2))
-        (papers / f"{name}.txt").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(place / f"scientific_papers/arxiv-dataset/{name}.txt", *rows)
     (place / "shuffle_test").mkdir()
     texts = [{"text": "\n".join(SENTENCES[n:])} for n in range(4)]
     for split in ("train", "test"):
@@ -105,7 +95,7 @@ def test_a_row_of_a_paper_is_trained_and_runs(
 def test_one_run_fills_both_tables_of_the_shuffle_test(data: Path, tmp_path: Path) -> None:
     save("gpt2", tmp_path / "gpt2")
     texts = [{"text": "\n".join(SENTENCES[n:])} for n in range(3)]
-    (data / "test.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+    write_rows(data / "test.jsonl", *texts)
     path = f"path: '{data}/{{split}}.jsonl', split: test"
     task = f"{{class: ShuffleTest, {path}, unit: line, shuffles: 2}}"
     config = tmp_path / "domains.yaml"
@@ -153,15 +143,9 @@ def test_the_rows_of_theses_read_with_a_model_of_papers(
     )
     sizes = ["reader.max_input_tokens=128", "reader.max_new_tokens=10", "reader.min_new_tokens=0",
              "reader.num_beams=1"]  # fmt: skip
-    trained = train(
-        row,
-        "muld/vlsp",
-        suite="muld",
-        config=[tmp_path / "quick.yaml"],
-        overrides=[f"reader.model={tmp_path / model}", *BRIEF, *sizes],
-        out=tmp_path / "model",
-        limit=2,
-    )
+    overrides = [f"reader.model={tmp_path / model}", *BRIEF, *sizes]
+    options: dict[str, Any] = {"config": [tmp_path / "quick.yaml"], "out": tmp_path / "model"}
+    trained = train(row, "muld/vlsp", suite="muld", overrides=overrides, limit=2, **options)
     assert (trained.task, trained.row) == ("scientific_papers/arxiv", f"{row}-trained")
     config = [tmp_path / "quick.yaml", trained.config]
     out = tmp_path / "out"

@@ -43,31 +43,22 @@ class Entry:
 
 ENTRIES: Mapping[str, tuple[Entry, ...]] = {
     "FixedTokens": (Entry(FixedTokens), Entry(FixedTokens, overlaps=True)),
-    "Lines": (
-        Entry(lambda size, _, model: Lines(size, model)),
-        Entry(lambda size, _, model: Lines(size, model, split_long=False), bounded=False),
-    ),
+    "Lines": (Entry(lambda size, _, model: Lines(size, model)),
+     Entry(lambda size, _, model: Lines(size, model, split_long=False), bounded=False)),
     "MentionWindows": (),  # depends on the question: see test_mention_windows.py
-    "Paragraphs": (
-        Entry(lambda size, _, model: Paragraphs(size, model)),
-        Entry(lambda _size, _overlap, model: Paragraphs(0, model), bounded=False),
-    ),
+    "Paragraphs": (Entry(lambda size, _, model: Paragraphs(size, model)),
+     Entry(lambda _size, _overlap, model: Paragraphs(0, model), bounded=False)),
     "Parts": (),  # returns the parts of a document: see tests/stages/combiners/test_authors.py
-    "Recursive": (
-        Entry(Recursive),
-        Entry(Recursive, overlaps=True),
-        Entry(lambda size, _, model: Recursive(size, 0, model, ("。", "ab", "\r", "👩"))),
-        Entry(lambda size, _, model: Recursive(size, 0, model, language="markdown")),
-    ),
+    "Recursive": (Entry(Recursive), Entry(Recursive, overlaps=True),
+     Entry(lambda size, _, model: Recursive(size, 0, model, ("。", "ab", "\r", "👩"))),
+     Entry(lambda size, _, model: Recursive(size, 0, model, language="markdown"))),
     "Rows": (Entry(lambda size, _, model: Rows(size, model), bounded=False),),
-    "Sections": (
-        Entry(lambda size, _, model: Sections(size, model), bounded=False),
-        Entry(lambda size, _, model: Sections(size, model, split_long=True)),
-    ),
+    "Sections": (Entry(lambda size, _, model: Sections(size, model), bounded=False),
+     Entry(lambda size, _, model: Sections(size, model, split_long=True))),
     "Sentences": (Entry(Sentences), Entry(Sentences, overlaps=True)),
     "Whole": (Entry(lambda *_: Whole(), bounded=False),),
     "Windows": (),  # keeps white space: see tests/stages/readers/test_likelihood.py
-}
+}  # fmt: skip
 NAMED = {f"{name}-{n}": e for name in chunkers.__all__ for n, e in enumerate(ENTRIES[name])}
 CASES = [pytest.param(entry, id=name) for name, entry in NAMED.items()]
 BOUNDED = [pytest.param(entry, id=name) for name, entry in NAMED.items() if entry.bounded]

@@ -162,10 +162,8 @@ def test_without_fields_confidences_of_equal_answers_are_added() -> None:
 @pytest.mark.parametrize(
     ("question", "plan"),
     [
-        (
-            "Who is the spouse of the actress who plays Scarlett?",
-            ["What is the actress who plays Scarlett?", "Who is the spouse of #1?"],
-        ),
+        ("Who is the spouse of the actress who plays Scarlett?",
+         ["What is the actress who plays Scarlett?", "Who is the spouse of #1?"]),
         (
             "Who ruled the country where the composer of Aida lived?",
             [
@@ -174,17 +172,15 @@ def test_without_fields_confidences_of_equal_answers_are_added() -> None:
                 "Who ruled #2?",
             ],
         ),
-        (
-            "Which came out first, Jaws or Alien?",
-            ["Which came out first Jaws?", "Which came out first Alien?"],
-        ),
+        ("Which came out first, Jaws or Alien?",
+         ["Which came out first Jaws?", "Which came out first Alien?"]),
         ("Who wrote it? When?", ["Who wrote it?", "When?"]),
         ("I rent a flat. Who may end that?", []),
         ("What is the name of the cat?", []),
         ("", []),
         ("谁？", []),
     ],
-)
+)  # fmt: skip
 def test_a_plan_by_rule_asks_for_the_innermost_clause_first(question: str, plan: list[str]) -> None:
     assert plan_by_rule(question, 4) == plan
     assert len(plan_by_rule(question, 1)) <= 1

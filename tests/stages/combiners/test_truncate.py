@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from official_rows import zero_scrolls_row
+from row_files import write_rows
 from tiny_models import network, save
 from tokenizers import Tokenizer as RustTokenizer
 from tokenizers import decoders, pre_tokenizers, processors, trainers
@@ -32,16 +33,10 @@ from leporello.tasks.long_context.templates import data_of
 
 STORY = next(Sample().examples()).document.text[:6000]
 SEPARATOR = "... [The rest of the story is omitted]\n\n"
-ASKED = OfficialPrompt(
-    "You are given a story and a question. Answer it.\n\nStory:\n",
-    "\n\n",
-    "Question:\nWho writes every soul down?",
-    "\n\nAnswer:\n",
-    SEPARATOR,
-)
-FIRST = OfficialPrompt(
-    "Who writes every soul down?\n\n"
-)  # as in SCROLLS, the document is at the end
+QUERY = "Question:\nWho writes every soul down?"
+BEFORE = "You are given a story and a question. Answer it.\n\nStory:\n"
+ASKED = OfficialPrompt(BEFORE, "\n\n", QUERY, "\n\nAnswer:\n", SEPARATOR)
+FIRST = OfficialPrompt("Who writes every soul down?\n\n")  # the document is at the end: SCROLLS
 
 
 def example(prompt: OfficialPrompt, text: str = STORY) -> Example:
@@ -108,15 +103,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def reader(model: Path, limit: int, rule: Literal["slice", "error"] = "slice") -> Seq2Seq:
     """Returns a reader that adds nothing to the prompt, and slices or refuses long prompts."""
-    return Seq2Seq(
-        str(model),
-        prompt="{context}",
-        separator="",
-        max_input_tokens=limit,
-        on_overflow=rule,
-        max_new_tokens=4,
-        device="cpu",
-    )
+    bare: dict[str, Any] = {"prompt": "{context}", "separator": "", "device": "cpu"}
+    return Seq2Seq(str(model), max_input_tokens=limit, on_overflow=rule, max_new_tokens=4, **bare)
 
 
 def ids(reader: Seq2Seq, read: Read) -> list[int]:
@@ -206,9 +194,7 @@ def written(models: Path, tmp_path: Path) -> Path:
         output="Grigor", truncation_seperator=SEPARATOR,
     )  # fmt: skip
     assert row["input"] == ASKED.around(STORY)
-    place = tmp_path / "zero_scrolls/squality/validation.jsonl"
-    place.parent.mkdir(parents=True)
-    place.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    write_rows(tmp_path / "zero_scrolls/squality/validation.jsonl", row)
     reader_settings = {
         "class": "Seq2Seq", "model": str(models / "t5"), "prompt": "{context}", "separator": "",
         "max_input_tokens": 120, "on_overflow": "slice", "max_new_tokens": 4, "device": "cpu",

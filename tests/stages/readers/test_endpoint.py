@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from command_line import ROOT
 from endpoint_server import SECRET, Request, Server, answer, endpoint, reads, reply, running, texts
+from row_files import write_rows
 
 from leporello.config import load_config
 from leporello.core.records import Document, Output, Read
@@ -84,9 +85,7 @@ def shots(folder: Path) -> Path:
         {"question": "Who barked?", "context": "The dog barked. " * 5, "answer": "the dog"},
         {"question": "Who rowed?", "context": "Bo rowed. " * 8, "answer": "Bo"},
     ]
-    path = folder / "examples.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+    return write_rows(folder / "examples.jsonl", *rows)
 
 
 def few(server: Server, folder: Path, **parameters: Any) -> Endpoint:

@@ -158,12 +158,7 @@ def test_truncate_reads_what_fits(reader: Callable[..., FusionInDecoder]) -> Non
     ("name", "parameters", "read", "message"),
     [
         ("t5", {"max_input_tokens": 8}, Read(("a",), "Who had the cat?"), "raise max_input_tokens"),
-        (
-            "t5",
-            {**CHUNKS, "max_input_tokens": 40},
-            story(STORY),
-            "input_tokens, or lower chunk",
-        ),
+        ("t5", {**CHUNKS, "max_input_tokens": 40}, story(STORY), "input_tokens, or lower chunk"),
         ("t5", {**CHUNKS, "prompt": "{context} why?"}, story(), "prompt that ends with {context}"),
         ("t5", CHUNKS, Read((*story().passages, "Why?")), "max_fused_tokens would cut the text"),
         ("t5", {"max_fused_tokens": 64}, story(), "64. is below max_input_tokens .100."),
@@ -171,7 +166,7 @@ def test_truncate_reads_what_fits(reader: Callable[..., FusionInDecoder]) -> Non
         ("t5", {"backend": "vllm"}, story(), "backend 'vllm' does not run such models"),
         ("llama", {}, story(), r"without cross-attention.*set model to a T5 or BART"),
     ],
-)
+)  # fmt: skip
 def test_parameters_models_and_inputs_that_do_not_fit_are_refused(
     name: str, parameters: Any, read: Read, message: str, reader: Callable[..., FusionInDecoder]
 ) -> None:
@@ -195,20 +190,20 @@ def lessons(count: int, seed: int) -> TrainingPairs:
 
 
 def test_training_makes_fusion_better_than_one_input_window(tmp_path: Path) -> None:
-    """After 200 steps of the same T5: the window holds two of six passages, fusion reads all."""
+    """After 120 steps of the same T5: the window holds two of six passages, fusion reads all."""
     save_t5(tmp_path / "t5")
-    test, correct = lessons(100, seed=2), {}
+    test, correct = lessons(60, seed=2), {}
     for kind in (FusionInDecoder, Seq2Seq):
         tiny = kind(
             str(tmp_path / "t5"), prompt=PROMPT, separator=" ", max_input_tokens=24,
             on_overflow="truncate", max_new_tokens=4, device="cpu",
         )  # fmt: skip
-        settings = Training(epochs=4, batch_size=16, learning_rate=0.003, seed=1)
-        result = tuned(tiny, tmp_path / kind.__name__, settings, lessons=lessons(800, seed=1))
-        assert result.candidates[0].step == 200
+        settings = Training(epochs=3, batch_size=16, learning_rate=0.004, seed=1)
+        result = tuned(tiny, tmp_path / kind.__name__, settings, lessons=lessons(640, seed=1))
+        assert result.candidates[0].step == 120
         result.candidates[0].save(tmp_path / "tuned")
         outputs = replace(tiny, model=str(tmp_path / "tuned")).read(test.inputs)
         texts = [output.text for output in outputs]
         correct[kind] = sum(map(str.__eq__, texts, test.targets))
-    assert correct[FusionInDecoder] > 80
-    assert correct[Seq2Seq] < 60
+    assert correct[FusionInDecoder] > 48
+    assert correct[Seq2Seq] < 36

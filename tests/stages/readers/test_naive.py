@@ -15,6 +15,7 @@ import pytest
 from command_line import HERE, leporello, read_lines
 from hypothesis import given
 from hypothesis import strategies as st
+from row_files import write_rows
 
 from benchmarks import naive
 from leporello import readers
@@ -159,12 +160,6 @@ def row(name: str, text: str, output: str) -> dict[str, object]:
     return {"id": name, "pid": f"{name}_0", "input": text, "output": output}
 
 
-def split(data: Path, name: str, which: str, rows: Sequence[Mapping[str, object]]) -> None:
-    place = data / "scrolls" / name / f"{which}.jsonl"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Folder of the tasks of SCROLLS, whose test splits have references here."""
@@ -254,3 +249,7 @@ def test_every_task_of_a_leaderboard_has_a_naive_baseline(benchmark: str, count:
     for name, point in baselines.items():
         assert point.tasks == (f"{benchmark}/{name.removeprefix(prefix)}",)
         assert point.stages["reader"].cls.__name__ in readers.__all__
+
+
+def split(data: Path, name: str, which: str, rows: Sequence[Mapping[str, object]]) -> None:
+    write_rows(data / f"scrolls/{name}/{which}.jsonl", *rows)

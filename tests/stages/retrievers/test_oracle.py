@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from row_files import write_rows
 
 from leporello import Chunk, Document, Example, Hit, Span
 from leporello.chunkers import FixedTokens
@@ -156,7 +156,7 @@ def test_results_with_an_oracle_are_marked_as_seeing_the_gold(tmp_path: Path, wo
     parts = ("cat sat", "Nobody saw", "came back")
     rows = [{"id": p, "document_id": "d", "question": "?", "evidence": [p]} for p in parts]
     rows[0]["document"] = TEXT
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(tmp_path / "rows.jsonl", *rows)
     (tmp_path / "mine.yaml").write_text(CONFIG)
     config = [tmp_path / "mine.yaml"]
     summary = run(["gold", "plain"], ["rows"], config=config, out=tmp_path / "out", workers=workers)
