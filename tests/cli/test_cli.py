@@ -44,15 +44,11 @@ tasks:
 def _project(folder: Path) -> Path:
     """Writes documents, questions, a plug-in and a config; returns the path of the config."""
     questions = [
-        {
-            "id": f"q{n}",
-            "document_id": f"d{n % 4}",
-            "question": f"Where is lamp {n}?",
-            "references": [f"in house {n}"],
-            "evidence": [f"Lamp {n} hangs in house {n}."],
-        }
+        {"id": f"q{n}", "document_id": f"d{n % 4}", "question": f"Where is lamp {n}?",
+         "references": [f"in house {n}"], "evidence": [f"Lamp {n} hangs in house {n}."]}
         for n in range(12)
-    ]
+    ]  # fmt: skip
+
     for d in range(4):
         lamps = [n for n in range(12) if n % 4 == d]
         rain = "Rain falls on the street. " * 30

@@ -34,28 +34,19 @@ def test_members_equal_the_original_documents(texts: list[str], data: st.DataObj
     documents = []
     for number, text in enumerate(texts):
         bounds = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
-        section, place = (
-            Section("s", bounds[0], bounds[1], 2),
-            Place(f"p{number}", bounds[0], bounds[1]),
-        )
+        section, place = Section("s", *bounds, 2), Place(f"p{number}", *bounds)
         documents.append(Document(f"d{number}", text, "t", (section,), (), (place,)))
     joined = join(documents, "all")
     for number, document in enumerate(documents):
         extracted, member = member_document(joined, number), joined.members[number]
-        assert (extracted.id, extracted.text, extracted.title) == (
-            document.id,
-            document.text,
-            document.title,
-        )
-        assert (extracted.sections, extracted.places) == (document.sections, document.places)
+        for field in ("id", "text", "title", "sections", "places"):
+            assert getattr(extracted, field) == getattr(document, field)
         assert extracted.sha256 == document.sha256 == Document("", document.text).sha256
         assert {member_at(joined, i) for i in range(member.start, member.end)} == {number}
         for section in document.sections:
             shifted = joined.sections[number]
-            assert (
-                joined.text[shifted.start : shifted.end]
-                == extracted.text[section.start : section.end]
-            )
+            expected = extracted.text[section.start : section.end]
+            assert joined.text[shifted.start : shifted.end] == expected
 
 
 def test_places_name_the_file(tmp_path: Path) -> None:

@@ -137,26 +137,18 @@ GRAPHICS = "<c:chart r:id='r1'/><dgm:relIds r:dm='r2'/><c:chart r:id='r9'/><c:ch
 
 @pytest.mark.parametrize("name", ["a.pptx", "a.docx"])
 def test_charts_of_any_kind_and_diagrams_are_text(name: str) -> None:
-    odd = {"g/odd.xml": "<chartSpace><chartData/></chartSpace>"}
+    odd = "<chartSpace><chartData/></chartSpace>"
+    parts = {"g/chart.xml": CHART, "g/data.xml": DIAGRAM, "g/odd.xml": odd}
     names = (("chart", "chart.xml"), ("diagramData", "data.xml"), ("chart", "odd.xml"))
     links = related(*((kind, f"../g/{target}") for kind, target in names))
     if name == "a.pptx":
-        parts = {
-            "ppt/slides/_rels/slide1.xml.rels": links,
-            "ppt/g/chart.xml": CHART,
-            "ppt/g/data.xml": DIAGRAM,
-            "ppt/g/odd.xml": odd["g/odd.xml"],
-        }
+        parts = {f"ppt/{part}": content for part, content in parts.items()}
+        parts["ppt/slides/_rels/slide1.xml.rels"] = links
         frames = re.sub(r"<[^>]*>", lambda m: f"<p:graphicFrame>{m[0]}</p:graphicFrame>", GRAPHICS)
         document = read(pptx(frames, parts=parts), name)
     else:
-        parts = {
-            "word/_rels/document.xml.rels": links,
-            "g/chart.xml": CHART,
-            "g/data.xml": DIAGRAM,
-        } | odd
-        document = read(
-            docx(f"<w:p><w:r><w:drawing>{GRAPHICS}</w:drawing></w:r></w:p>", parts), name
-        )
+        parts["word/_rels/document.xml.rels"] = links
+        drawing = f"<w:p><w:r><w:drawing>{GRAPHICS}</w:drawing></w:r></w:p>"
+        document = read(docx(drawing, parts), name)
     assert document.text == "\t2023\nRope\t40\nTar\t\nCoal\t0.1\n\nPlan"
     assert [loss.what for loss in document.losses] == ["chart"] * 2

@@ -364,10 +364,8 @@ def test_tables_of_a_sheet_share_no_chunk() -> None:
 def test_a_named_header_is_the_only_one() -> None:
     content = "Ship,Tons\nDal,20\n\nCaptain,Age\nRolf,40\n"
     document = load_bytes(content.encode(), Path("a.csv"), Csv(header="first"))
-    assert shown(document).splitlines()[2:] == [
-        "Ship: Captain | Tons: Age",
-        "Ship: Rolf | Tons: 40",
-    ]
+    rows = ["Ship: Captain | Tons: Age", "Ship: Rolf | Tons: 40"]
+    assert shown(document).splitlines()[2:] == rows
     document = load_bytes(content.encode(), Path("a.csv"), Csv(header="none"))
     assert shown(document).splitlines()[2:] == ["Captain | Age", "Rolf | 40"]
 
@@ -387,11 +385,8 @@ def test_hidden_rows_and_columns_are_losses(suffix: str) -> None:
     cells = grid("Ship,Pay,Tons\nDal,7,20\nSven,8,30\nRolf,9,40")
     data = SHEETS[suffix](Grid(cells.rows, (), [2], [1]))
     document = read(data, f"a{suffix}")
-    assert shown(document).splitlines() == [
-        "Ship | Tons",
-        "Ship: Dal | Tons: 20",
-        "Ship: Rolf | Tons: 40",
-    ]
+    lines = ["Ship | Tons", "Ship: Dal | Tons: 20", "Ship: Rolf | Tons: 40"]
+    assert shown(document).splitlines() == lines
     assert lost(document) == {"hidden row": ("S", 7, 1), "hidden column": ("S", 5, 1)}
     document = load_bytes(data, Path(f"a{suffix}"), Sheets(hidden=True))
     assert shown(document).splitlines()[2] == "Ship: Sven | Pay: 8 | Tons: 30"
@@ -415,11 +410,8 @@ def test_hidden_sheets_are_losses(state: str) -> None:
 @pytest.mark.parametrize("suffix", [".xlsx", ".ods", ".fods"])
 def test_numbers_have_the_unit_of_their_format(suffix: str) -> None:
     formats = {(1, 1): "0%", (1, 2): '0 "EUR"', (2, 1): "0%", (2, 2): '0 "EUR"'}
-    rows: list[list[Cell]] = [
-        ["Ship", "Share", "Price"],
-        ["Dal", 0.155, 1234.5],
-        ["Sven", 1.0, 7.0],
-    ]
+    head: list[Cell] = ["Ship", "Share", "Price"]
+    rows: list[list[Cell]] = [head, ["Dal", 0.155, 1234.5], ["Sven", 1.0, 7.0]]
     document = read(SHEETS[suffix](Grid(rows, formats=formats)), f"a{suffix}")
     assert shown(document).splitlines()[1:] == [
         "Ship: Dal | Share: 15.5% | Price: 1234.5 EUR",
@@ -488,13 +480,9 @@ def test_a_corrupt_spreadsheet_of_libreoffice_is_refused(change: tuple[bytes, by
 
 
 def test_locked_spreadsheets_are_refused() -> None:
-    manifest = "<manifest:encryption-data/>"
     kind = "application/vnd.oasis.opendocument.spreadsheet"
-    files: dict[str, str | bytes] = {
-        "mimetype": kind,
-        "content.xml": b"\x8f",
-        "META-INF/manifest.xml": manifest,
-    }
+    files: dict[str, str | bytes] = {"mimetype": kind, "content.xml": b"\x8f"}
+    files["META-INF/manifest.xml"] = "<manifest:encryption-data/>"
     with pytest.raises(UserError, match=r"a\.ods: is locked by a password"):
         read(zipped(files), "a.ods")
 
@@ -514,13 +502,8 @@ def test_every_cell_is_in_the_text_at_its_place(
     rows: list[list[str]], merged: tuple[int, int, int, int]
 ) -> None:
     top, first, height, width = merged
-    table = written(
-        rows,
-        "auto",
-        str,
-        lambda row, column: f"{row} {column}",
-        merged=[(top, first, top + height, first + width)],
-    )
+    span = (top, first, top + height, first + width)
+    table = written(rows, "auto", str, lambda row, column: f"{row} {column}", merged=[span])
     texts = {place.name: table.text[place.start : place.end] for place in table.places}
     assert len(texts) == len(table.places)
     for i, row in enumerate(rows):

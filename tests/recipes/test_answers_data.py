@@ -52,9 +52,6 @@ def test_the_settings_of_the_built_in_reader_are_valid() -> None:
     assert settings.phases[2].weights == settings.phases[1].weights
 
 
-WORDS = [f"word{number}" for number in range(4000)]
-
-
 def test_train_and_validation_share_no_document_nor_text() -> None:
     questions = [question(f"d{i}", 50 * i) for i in range(60)]
     questions += [question(f"copy{i}", 50 * i + 3) for i in range(0, 60, 7)]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from plain_head import PlainHead
+from row_files import json_lines, write_rows
 
 from leporello.core.errors import UserError
 from leporello.readers.embedded.choices import ChoiceRanker
@@ -97,27 +98,20 @@ def story(number: int) -> dict[str, str]:
 @pytest.fixture(name="choices")
 def _choices(tmp_path: Path) -> Path:
     """Returns a file of settings, beside its data."""
-    (tmp_path / "quality.jsonl").write_text("\n".join(json.dumps(story(i)) for i in range(24)))
+    write_rows(tmp_path / "quality.jsonl", *map(story, range(24)))
     with (tmp_path / "cosmos.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "context", "question", *(f"answer{i}" for i in range(4)), "label"])
-        writer.writerow(["1", "It rains.", "Why?", "clouds", "wind, and sea", "a", "b", 1])
-        writer.writerow(
-            ["2", "It rains.", "Why?", "clouds", "None of the above choices.", "a", "b", 0]
-        )
+        options = ("wind, and sea", 1), ("None of the above choices.", 0)
+        for number, (option, label) in enumerate(options):
+            writer.writerow([number, "It rains.", "Why?", "clouds", option, "a", "b", label])
     names = ("Ann", "Bob", "Cid", "Dan")
     rows = [
-        {
-            "set": "fairytaleqa",
-            "document_id": "d",
-            "question": f"who is {i}?",
-            "passage": f"it is {name}",
-            "answers": [[6, name]],
-        }
+        {"set": "fairytaleqa", "document_id": "d", "question": f"who is {i}?",
+         "passage": f"it is {name}", "answers": [[6, name]]}
         for i, name in enumerate(names)
-    ]
-    with gzip.open(tmp_path / "rows.jsonl.gz", "wt") as packed:
-        packed.writelines(json.dumps(row) + "\n" for row in rows)
+    ]  # fmt: skip
+    (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress(json_lines(rows)))
     settings = {"encoder": ".", "quality": "quality.jsonl", "cosmos": "cosmos.csv"}
     (tmp_path / "settings.json").write_text(json.dumps({**settings, "questions": "rows.jsonl.gz"}))
     return tmp_path / "settings.json"

@@ -41,8 +41,14 @@ def test_archetypes_are_predicted_near_mentions(tiny: Callable[[str], str], tmp_
     folder = data(
         tmp_path, [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", ["Villain/Antagonist"])]
     )
-    options = ("--data", folder, *sets(tiny("t5")), "--out", tmp_path / "out")
-    command: list[str | Path] = ["run", NAME, *HERE, *options]
+    options: tuple[str | Path, ...] = (
+        "--data",
+        folder,
+        *sets(tiny("t5")),
+        "--out",
+        tmp_path / "out",
+    )
+    command = ("run", NAME, *HERE, *options)
     result = leporello(*command)
     results = tmp_path / "out" / NAME / "muld" / "character_id"
     harry, sally = read_lines(results / "predictions.jsonl")

@@ -53,13 +53,17 @@ def drive(
     return value, [["".join(texts_of(read)) for read in reads] for reads in rounds], notes
 
 
+def chunked(text: str, chunker: Any = LINES) -> tuple[Document, list[Hit]]:
+    """Returns a document and all its chunks as hits."""
+    document = Document("d", text)
+    return document, [Hit(chunk, 0.0) for chunk in divide(chunker, document)]
+
+
 def translated(
     text: str, answer: Answer = shout, combiner: LineByLine = CHUNKS, chunker: Any = LINES
 ) -> str:
     """Returns the value for a text whose chunks are all selected."""
-    document = Document("d", text)
-    hits = [Hit(chunk, 0.0) for chunk in divide(chunker, document)]
-    return drive(combiner, document, hits, answer)[0]
+    return drive(combiner, *chunked(text, chunker), answer)[0]
 
 
 @pytest.mark.parametrize("answer", [shout, flat])
@@ -81,15 +85,12 @@ def test_every_line_stays_in_its_place(chunker: Any, unit: Any, answer: Answer) 
 
 def test_the_lines_of_a_chunk_are_read_together_first() -> None:
     """They are context for each other; a complete output needs no second round."""
-    document = Document("d", "a\n\nb c\nd e f\n")
-    hits = [Hit(chunk, 0.0) for chunk in divide(Lines(3), document)]
-    value, rounds, notes = drive(LineByLine(), document, hits)
+    value, rounds, notes = drive(CHUNKS, *chunked("a\n\nb c\nd e f\n", Lines(3)))
     assert (value, rounds, notes) == ("A\n\nB C\nD E F\n", [["a\n\nb c", "d e f"]], [])
 
 
 def test_chunks_with_another_number_of_lines_are_read_line_by_line() -> None:
-    document = Document("d", "a\nb\nc d\ne\nf f f f\n")
-    hits = [Hit(chunk, 0.0) for chunk in divide(Lines(3), document)]
+    document, hits = chunked("a\nb\nc d\ne\nf f f f\n", Lines(3))
     wrong = {"a\nb": "A B", "c d\ne": "C D\nE"}
     answer: Answer = lambda text: wrong.get(text, text.upper())  # noqa: E731 -- typed
     value, rounds, notes = drive(LineByLine(), document, hits, answer)
@@ -103,9 +104,7 @@ def test_the_parts_of_a_divided_line_are_joined() -> None:
 
 
 def test_dashes_and_indentation_are_restored_and_not_read() -> None:
-    text = "- Who?\n  – Me.\n-- No\n- 5\n-\n---\n"
-    document = Document("d", text)
-    hits = [Hit(chunk, 0.0) for chunk in divide(Lines(), document)]
+    document, hits = chunked("- Who?\n  – Me.\n-- No\n- 5\n-\n---\n")
     for answer in (shout, lambda line: f"- {line.upper()}", flat):
         value, rounds, _ = drive(LineByLine("line"), document, hits, answer)
         assert value.splitlines()[:4] == ["- WHO?", "  – ME.", "-- NO", "- 5"]
@@ -126,8 +125,7 @@ def test_lines_that_were_not_selected_are_empty_with_a_note() -> None:
 
 
 def test_joined_answers_may_have_any_number_of_lines() -> None:
-    document = Document("d", "- a b\n- c\n\nd\n")
-    hits = [Hit(chunk, 0.0) for chunk in divide(Lines(5), document)]
+    document, hits = chunked("- a b\n- c\n\nd\n", Lines(5))
     value, rounds, notes = drive(LineByLine("joined"), document, hits, flat)
     assert (value, rounds, notes) == ("- A B - C\nD", [["- a b\n- c", "d"]], [])
     assert drive(LineByLine("joined"), document, [])[:2] == ("", [])
@@ -202,9 +200,7 @@ def test_subtitles_in_rows_keep_the_rest(newline: str, mark: str, unit: Any, cue
     """The text of the row is a subtitle file; only the lines of its cues are read and replaced."""
     for text, expected in ((SRT, SHOUTED.replace("ONE\nTWO", "ONE</i>\n<i>TWO")), (VTT, None)):
         content = mark + text.replace("\n", newline)
-        document = Document("d", content)
-        hits = [Hit(chunk, 0.0) for chunk in divide(Lines(), document)]
-        value, [lines], _ = drive(LineByLine(unit, cues), document, hits)
+        value, [lines], _ = drive(LineByLine(unit, cues), *chunked(content))
         read = "\n".join(lines)
         assert not any(mark in read for mark in ("-->", "NOTE", "<i>", "an8", "7\n"))
         assert len(value.splitlines()) == len(content.splitlines())

@@ -23,6 +23,10 @@ def _chunks(document: Document, size: int) -> tuple[Chunk, ...]:
     return divide(FixedTokens(size), document)
 
 
+DOCUMENT = Document("d", TEXT)
+CHUNKS = _chunks(DOCUMENT, 4)
+
+
 def _texts_and_scores(hits: list[Hit]) -> list[tuple[str, float]]:
     return [(hit.chunk.text.strip(), round(hit.score, 3)) for hit in hits]
 
@@ -32,8 +36,7 @@ def _span(part: str, text: str = TEXT) -> Span:
 
 
 def test_the_oracle_ranks_chunks_by_their_share_of_the_evidence() -> None:
-    document = Document("d", TEXT)
-    chunks = _chunks(document, 4)
+    document, chunks = DOCUMENT, CHUNKS
     both = (_span("dog, old and blind"), _span("Nobody"))
     hits = retrieve(Oracle(k=9), [Example("e", document, evidence=both)], chunks)[0]
     overlapping = [c for c in chunks if any(s.start < c.end and c.start < s.end for s in both)]
@@ -48,8 +51,7 @@ def test_the_oracle_ranks_chunks_by_their_share_of_the_evidence() -> None:
 
 
 def test_hits_of_an_oracle_depend_only_on_the_gold_of_their_example() -> None:
-    document = Document("d", TEXT)
-    chunks = _chunks(document, 4)
+    document, chunks = DOCUMENT, CHUNKS
     parts = ("cat sat", "blind", "Nobody saw", "came back")
     examples = [Example(p, document, evidence=(_span(p),), references=(p,)) for p in parts]
     for oracle in (Oracle(), OracleAnswer(), Neighbours(Oracle(), 0, 0), Fusion((Oracle(),))):  # type: ignore[arg-type]  # retrieve for examples
@@ -62,8 +64,7 @@ def test_hits_of_an_oracle_depend_only_on_the_gold_of_their_example() -> None:
 
 def test_an_oracle_without_gold_returns_no_hits_with_a_note() -> None:
     """This is not an error, since tasks may have evidence for some examples only."""
-    document = Document("d", TEXT)
-    chunks = _chunks(document, 4)
+    document, chunks = DOCUMENT, CHUNKS
     for oracle, word in ((Oracle(), "evidence"), (OracleAnswer(), "reference")):
         with collect_notes() as notes:
             assert retrieve(oracle, [Example("e", document)], chunks) == [[]]
@@ -105,8 +106,7 @@ def test_without_such_a_chunk_oracle_answer_ranks_by_similarity() -> None:
 
 
 def test_mixed_chooses_by_seed_and_id() -> None:
-    document = Document("d", TEXT)
-    chunks = _chunks(document, 4)
+    document, chunks = DOCUMENT, CHUNKS
     examples = [Example(f"e{n}", document, "dog", evidence=(_span("Nobody"),)) for n in range(400)]
     mixed = Mixed((Oracle(k=1), First(k=2)), share=0.25)  # type: ignore[arg-type]  # retrieves for examples
     lists = retrieve(mixed, examples, chunks)
@@ -126,8 +126,7 @@ def test_mixed_chooses_by_seed_and_id() -> None:
 
 def test_mixed_gives_the_gold_only_to_an_oracle() -> None:
     """It counts as seeing the gold if one of its retrievers does."""
-    document = Document("d", TEXT)
-    chunks = _chunks(document, 4)
+    document, chunks = DOCUMENT, CHUNKS
     examples = [Example(f"e{n}", document, "dog", evidence=(_span("Nobody"),)) for n in range(8)]
     mixed = Mixed((Oracle(), BM25()))  # type: ignore[arg-type]  # retrieves for examples
     assert sees_gold(mixed)
