@@ -33,8 +33,8 @@ def written(folder: Path, **files: str | bytes) -> Path:
 def test_members_equal_the_original_documents(texts: list[str], data: st.DataObject) -> None:
     documents = []
     for number, text in enumerate(texts):
-        bounds = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
-        section, place = Section("s", *bounds, 2), Place(f"p{number}", *bounds)
+        start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+        section, place = Section("s", start, end, 2), Place(f"p{number}", start, end)
         documents.append(Document(f"d{number}", text, "t", (section,), (), (place,)))
     joined = join(documents, "all")
     for number, document in enumerate(documents):
