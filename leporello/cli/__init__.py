@@ -27,7 +27,7 @@ from leporello.cli.options import print_plain, program, progress_bar, stderr
 from leporello.core import __version__
 from leporello.core.environment import process
 from leporello.core.environment.process import open_standard_streams, output_error
-from leporello.core.errors import Interrupted, UserError, visible
+from leporello.core.errors import Interrupted, UserError, reworded, visible
 from leporello.engine.progress import show_progress_with
 
 __all__ = ["application", "main"]
@@ -88,6 +88,13 @@ def _options(
 
 class _Verbs(TyperGroup):
     """Group of all verbs, whose help lists them by theme."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 -- as typer
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = reworded(error.message)
+            raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 -- as typer
         for title, names in _GROUPS.items():

@@ -168,7 +168,7 @@ def table(
             help="Directories of runs, or folders of runs, whose pipelines become rows. [default:"
             " only the published rows]",
             parser=run_at_argument,
-            metavar="[RUN]...",
+            metavar="RUN",
         ),
     ] = None,
     *,

@@ -98,7 +98,7 @@ def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
 def models(
     *,
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Additional model folders.", metavar="FOLDER...")
+        list[Path] | None, typer.Argument(help="Additional model folders.", metavar="FOLDER")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -189,9 +189,9 @@ def gc(
         bool, typer.Option("--yes", help="Do not ask before more than 100 MB are removed.")
     ] = False,
 ) -> None:
-    """Remove the least recently used entries until at most SIZE is left, models last.
+    """Remove the least recently used entries until at most SIZE is left.
 
-    Entries that a running command may use are kept.
+    Models are removed last. Entries that a running command may use are kept.
     """
     from leporello.cache.entry import others_since
     from leporello.cache.store import Cache

@@ -64,10 +64,10 @@ RunAt = Annotated[
 ]
 RunsAt = Annotated[
     list[Path],
-    typer.Argument(help="Directories or URLs of runs.", parser=run_at_argument, metavar="RUN..."),
+    typer.Argument(help="Directories or URLs of runs.", parser=run_at_argument, metavar="RUN"),
 ]
 Files = Annotated[
-    list[str], typer.Argument(help="Files, folders, patterns or URLs.", metavar="FILE...")
+    list[str], typer.Argument(help="Files, folders, patterns or URLs.", metavar="FILE")
 ]
 Data = Annotated[
     Path | None,
@@ -104,7 +104,7 @@ def _workers(text: str) -> int | Literal["auto"]:
     if text == "auto":
         return "auto"
     if not text.isdecimal():
-        raise UserError(f"--workers must be a number or 'auto', got {text!r}")
+        raise UserError(f"--workers {text}: must be a number from 0, or auto")
     return int(text)
 
 
@@ -133,7 +133,9 @@ _TYPES: Mapping[str, Any] = {  # of options that may be repeated
 # Declarations of options that do not follow from their names, types and defaults.
 _DECLARATIONS: Mapping[str, Any] = {
     "pipelines": typer.Argument(),
-    "tasks": typer.Option("--task"),
+    "tasks": typer.Option("--task", metavar="NAME"),
+    "config": typer.Option("--config", metavar="FILE"),
+    "pipeline": typer.Option("--pipeline", metavar="NAME"),
     "overrides": typer.Option("--set", metavar="PATH=VALUE"),
     "cached": typer.Option("--no-cache", help="Do not read or write the cache."),
     "model": typer.Option("--model", metavar="NAME"),

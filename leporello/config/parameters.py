@@ -26,7 +26,7 @@ from leporello.core.annotations import (
     docstring,
     marked,
 )
-from leporello.core.errors import Fault, UserError, did_you_mean
+from leporello.core.errors import Fault, UserError, did_you_mean, reworded
 from leporello.core.protocols import KINDS, LOADER, Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable
@@ -217,8 +217,7 @@ def _message(parameter: Parameter, error: ValidationError, plain: Any) -> str:  
     if literals and isinstance(plain, str) and all(get_origin(m) is Literal for m in kinds):
         return f"{plain!r} is not allowed{did_you_mean(plain, literals)}"
     details = error.errors(include_url=False)
-    message = "; or ".join(dict.fromkeys(str(detail["msg"]) for detail in details))
-    message = message.replace("Input should", "must").replace("Value error, ", "")
+    message = "; or ".join(dict.fromkeys(reworded(detail["msg"]) for detail in details))
     where = {
         "".join(f"[{part}]" for part in detail["loc"] if isinstance(part, int))
         for detail in details

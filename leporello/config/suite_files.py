@@ -13,7 +13,7 @@ from leporello.config.layers import Layers
 from leporello.config.specs import TaskSpec
 from leporello.config.suites import Suite, SuiteColumn, SuiteRow, SuiteSubmission
 from leporello.core.environment.input_limits import COLUMNS
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, no_such
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, no_such, reworded
 from leporello.core.files import at_home
 from leporello.core.yaml.tree import ConfigSource, Tree
 
@@ -162,7 +162,7 @@ def _fault(name: str, tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a map
     problem = (
         "is missing"
         if error["type"] == "missing"
-        else f"{error['msg'].replace('Input should', 'must')}, got {error['input']!r:.60}"
+        else f"{reworded(error['msg'])}, got {error['input']!r:.60}"
     )
     return tree.fault(f"suites.{'.'.join((name, *place))}: {problem}")
 

@@ -141,6 +141,12 @@ def likely(name: str, allowed: Iterable[str]) -> str:
     return f"; did you mean {folded[near[0]]!r}" if near else ""
 
 
+def reworded(message: str) -> str:
+    """Returns a message of pydantic without its own words."""
+    message = message.partition(", unable to parse")[0]
+    return message.replace("Input should", "must").replace("Value error, ", "")
+
+
 def visible(text: str) -> str:
     """Returns a text for a terminal, with escapes in place of characters that control it.
 

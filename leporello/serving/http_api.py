@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from leporello.core import __version__
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, reworded
 from leporello.runs.ask import Session
 from leporello.serving.access import TooLargeError, body
 from leporello.serving.documents import DocumentEntry
@@ -90,7 +90,7 @@ def _endpoint(
 
 def _sentence(error: ValidationError) -> str:
     places = (".".join(map(str, fault["loc"])) or "the request" for fault in error.errors())
-    texts = (fault["msg"].replace("Input should", "must") for fault in error.errors())
+    texts = (reworded(fault["msg"]) for fault in error.errors())
     return "; ".join(f"{place}: {text}" for place, text in zip(places, texts, strict=True))
 
 

@@ -160,7 +160,7 @@ def test_the_command_line_has_the_flags(tmp_path: Path) -> None:
     assert "worker_gpus: must be a whole number if above 1, got 1.5" in result.stderr
     assert "applies only to Ray" not in result.stderr
     result = leporello("run", "mine", *options, "--workers", "many", status=2)
-    assert "--workers must be a number or 'auto', got 'many'" in result.stderr
+    assert "--workers many: must be a number from 0, or auto" in result.stderr
 
 
 def test_a_placement_does_not_change_results(tmp_path: Path) -> None:
