@@ -18,7 +18,7 @@ from leporello.cli.options import (
     print_json,
     stdout,
 )
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError, no_such
 from leporello.storage import to_path
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def _print_example(run: Path, example: str, stage: str, *, as_json: bool) -> Non
 
     stages = STAGES[1:]
     if stage and stage not in stages:
-        hint = did_you_mean(stage, stages)
-        raise UserError(f"--stage {stage}: no such stage{hint}; use one of {', '.join(stages)}")
+        raise UserError(f"--stage: {no_such('stage', stage, stages)}")
     if stage and as_json:
         raise UserError("--stage and --json exclude each other: the JSON contains all stages")
     explanations = explain_example(run, example)

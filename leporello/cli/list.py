@@ -35,7 +35,7 @@ def list_things(
         str,
         typer.Argument(
             help="Kind of entries, such as pipelines, tasks or chunkers, or name of a pipeline,"
-            " task or class. [default: an overview]",
+            " task, suite or class. [default: an overview]",
             metavar="[KIND|NAME]",
         ),
     ] = "",
@@ -66,7 +66,7 @@ def list_things(
 
 
 def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
-    """Prints the pipeline, task or class of a name; returns whether one exists."""
+    """Prints the pipeline, task, suite or class of a name; returns whether one exists."""
     from leporello.cli.display import tables
     from leporello.config import load_config
     from leporello.config.reference.catalogue import first_line, purpose_of
@@ -84,6 +84,8 @@ def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
     elif name in loaded.tasks:
         section, entries = "tasks", {name: loaded.tasks[name].resolved()}
         texts = [first_line(loaded.tasks[name].spec.cls)]
+    elif name in loaded.suites:
+        section, entries, texts = "suites", {name: loaded.suites[name].tree.plain()}, []
     else:
         return False
     if as_json:

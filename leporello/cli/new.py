@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError, no_such
 from leporello.core.protocols import KINDS, LOADER, METRIC, TASK, Kind
 
 _KINDS = {kind.key: kind for kind in (*KINDS.values(), LOADER, TASK, METRIC)}
@@ -44,13 +44,13 @@ def new(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         typer.echo(path)
-    typer.echo(f"try it: cd {folder} && pytest; README.md explains how to install and use it")
+    typer.echo(f"README.md explains how to install and use it; to test it:\ncd {folder} && pytest")
 
 
 def package(key: str, name: str) -> dict[str, str]:
     """Returns the contents of the package's files, by their paths in the package."""
     if key not in _KINDS:
-        raise UserError(f"no such kind: {key!r}{did_you_mean(key, _KINDS)}")
+        raise UserError(no_such("kind", key, _KINDS))
     kind, snake = _KINDS[key], _snake(name)
     _check(name, kind)
     use = f"{{class: {name}}}"

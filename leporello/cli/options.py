@@ -317,7 +317,10 @@ def program() -> list[str]:
     if not script.endswith(".py"):
         name = Path(script).name
         return [name if shutil.which(name) else script]
-    python = shutil.which("python")
+    python, this, here = shutil.which("python"), Path(sys.executable).absolute(), Path.cwd()
     # Links are not resolved: a link to another environment's interpreter is another python.
-    is_same = python is not None and Path(python).absolute() == Path(sys.executable).absolute()
-    return ["python" if is_same else sys.executable, script]
+    is_same = python is not None and Path(python).absolute() == this
+    other = this.relative_to(here) if this.is_relative_to(here) else this
+    shortest = "python" if is_same else str(other)
+    is_module = Path(script).name == "__main__.py"
+    return [shortest, *(["-m", "leporello"] if is_module else [script])]

@@ -122,22 +122,25 @@ def build_all(sources: Iterable[_Source], build: Callable[[_Source], _Result]) -
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     """Returns `; did you mean 'x'; allowed: …` for a name that is not allowed."""
     choices = sorted(map(str, allowed))
-    hint = likely(name, choices)
-    if len(choices) > _LISTED:
-        return f"{hint}; there are {len(choices):,}"
-    return f"{hint}; allowed: {', '.join(choices) or 'none'}"
+    listed = f"; allowed: {', '.join(choices) or 'none'}" if len(choices) <= _LISTED else ""
+    return likely(name, choices) + listed
 
 
 def no_such(kind: str, name: str, names: Iterable[str]) -> str:
     """Returns `there is no KIND 'name'; did you mean …`."""
-    return f"there is no {kind} {name!r}{did_you_mean(name, names)}"
+    choices = [*names]
+    is_listed = kind in ("pipeline", "task") and len(choices) > _LISTED
+    more = f"; `list {kind}s` prints all {len(choices):,}" if is_listed else ""
+    return f"there is no {kind} {name!r}{did_you_mean(name, choices)}{more}"
 
 
 def likely(name: str, allowed: Iterable[str]) -> str:
     """Returns `; did you mean 'x'`, or an empty text if no allowed name is similar."""
     folded = {choice.casefold(): choice for choice in islice(allowed, _COMPARED)}
-    cutoff = 0.5 if len(name) <= _SHORT else 0.6  # `f2` is half of `f1`
-    near = difflib.get_close_matches(name[:_LONGEST].casefold(), folded, n=1, cutoff=cutoff)
+    cutoff = 0.5 if len(name) <= _SHORT else 0.7  # `f2` is half of `f1`
+    word = name[:_LONGEST].casefold()
+    near = difflib.get_close_matches(word, folded, n=1, cutoff=cutoff)
+    near += [choice for choice in folded if len(word) > _SHORT and choice.startswith(word)]
     return f"; did you mean {folded[near[0]]!r}" if near else ""
 
 

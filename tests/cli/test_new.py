@@ -61,7 +61,7 @@ def test_packages_of_other_kinds_pass_their_tests(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "message"),
     [
-        ("retreiver", "Mine", "no such kind: 'retreiver'; did you mean 'retriever'"),
+        ("retreiver", "Mine", "there is no kind 'retreiver'; did you mean 'retriever'"),
         ("reader", "9lives", "'9lives' is not a valid class name"),
         ("reader", "class", "'class' is not a valid class name"),
         ("reader", "../Mine", "is not a valid class name"),

@@ -179,7 +179,8 @@ def page(console: Console, page: ClassPage) -> None:
     """Prints the documentation of one class."""
     from rich.markdown import Markdown
 
-    console.print(f"[bold]{escape(page.name)}[/bold]  {page.kind}", highlight=False)
+    kind = f"  {page.kind}" if page.kind != page.name else ""
+    console.print(f"[bold]{escape(page.name)}[/bold]{kind}", highlight=False)
     console.print(f"[dim]{escape(page.source)}[/dim]\n", highlight=False, soft_wrap=True)
     console.print(Markdown(page.text))
     for parameter in page.parameters.values():
@@ -204,6 +205,9 @@ def models(console: Console, available: Sequence[KnownModel]) -> None:
         place = model.place.removeprefix("package ")
         rows.append((model.name, model.reader or "–", window, weights, place))
     show_table(console, "models", ("--model", "reader", "window", "MB", "where"), rows)
+    if any(reader == "–" for _, reader, *_ in rows):
+        text = "models without a reader are for stages: --set retriever.model=NAME"
+        print_plain(console, text, "dim")
     for text in absent:
         print_plain(console, text, "dim")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from leporello.config.built_in import SECTIONS, built_in_files, built_in_names, built_in_path
 from leporello.core.annotations import MODEL_MARK, SECRET_MARK, marked
 from leporello.core.environment.classes import built_ins, find_class, origin, plug_ins
-from leporello.core.errors import UserError, no_such
+from leporello.core.errors import UserError, likely
 from leporello.core.protocols import ALL_KINDS, TASK, Kind
 from leporello.core.records import JSON
 from leporello.models.locate import locate
@@ -62,8 +62,9 @@ def listing(
     """
     if what and what not in KINDS_OF_THINGS:
         classes = ([*built_ins(kind), *plug_ins().get(kind.group, ())] for kind in ALL_KINDS)
-        names = [*KINDS_OF_THINGS, *chain.from_iterable(classes)]
-        raise UserError(no_such("list or class", what, names))
+        names = [*KINDS_OF_THINGS, *chain.from_iterable([*classes, *built_in_names().values()])]
+        lists = f"; lists: {', '.join(KINDS_OF_THINGS)}"
+        raise UserError(f"there is no list or entry {what!r}{likely(what, names) or lists}")
     config = _loaded(files) if files else None
     lists = {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
     if not word and not is_offline:
