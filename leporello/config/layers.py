@@ -170,7 +170,7 @@ class Layers:
     def _problem_with(self, extends: Tree, name: str, below: tuple[str, ...]) -> str | None:
         chain = (*below, name)
         if extends.value in chain:
-            circle = " -> ".join([*chain, str(extends.value)])
+            circle = " -> ".join([name, *chain[chain.index(extends.value) :]])
             return f"is circular: {circle}{self._replaced(extends.value)}"
         if not isinstance(extends.value, str):
             return f"must be the name of one pipeline, got {extends.plain()!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from leporello.config.space import Space, space_of
 from leporello.config.specs import PipelineSpec, TaskSpec
 from leporello.config.sweeps import is_choice, spec_of
 from leporello.core.calls.contracts import check_files as check_stage_files
-from leporello.core.errors import UserError, build_all, no_such
+from leporello.core.errors import ConfigError, Fault, UserError, build_all, no_such
 from leporello.core.protocols import LOADER, Loader
 from leporello.core.secrets import is_set
 from leporello.core.yaml.tree import ConfigSource
+from leporello.models.locate import locate
 
 
 def load_config(
@@ -98,15 +100,19 @@ def check_files(pipelines: Iterable[PipelineSpec], data: Iterable[str] = repeat(
     Pipelines are skipped if an environment variable with one of their keys is not set. `data` are
     the fingerprints of their tasks' data. All faults are raised together, those of a sweep once.
     """
-    faults: dict[str, None] = {}
+    faults: list[Fault] = []
     for pipeline, fingerprint in zip(pipelines, data, strict=False):
         if not all(map(is_set, pipeline.variables())):
             continue
         name = pipeline.name.partition("@")[0]
         for key, spec in pipeline.stages.items():
-            try:
-                check_stage_files(spec.build(), fingerprint)
-            except UserError as error:
-                faults |= {f"{name}.{key}: {line}": None for line in str(error).splitlines()}
+            checks = [(place, partial(locate, model)) for model, place in spec.model_paths()]
+            check_stage = partial(check_stage_files, spec.build(), fingerprint)
+            for place, check in [*checks, (spec.places.get("class", (None, 0)), check_stage)]:
+                try:
+                    check()
+                except UserError as error:
+                    lines = str(error).splitlines()
+                    faults += [Fault(*place, f"{name}.{key}: {line}") for line in lines]
     if faults:
-        raise UserError("\n".join(faults))
+        raise ConfigError(faults)

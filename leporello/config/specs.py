@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from leporello.config.parameters import Parameter, leaves, parameters, takes_list, validate
 from leporello.config.placement import PlacementSpec
 from leporello.config.training_settings import TrainingSpec
-from leporello.core.annotations import SECRET_MARK, marked, roles_of
+from leporello.core.annotations import MODEL_MARK, SECRET_MARK, marked, roles_of
 from leporello.core.calls.budget import NO_BUDGET, Budget
 from leporello.core.calls.contracts import StageError
 from leporello.core.errors import UserError, did_you_mean
@@ -21,6 +21,7 @@ from leporello.core.records import JSON
 from leporello.core.secrets import is_variable, key
 from leporello.core.yaml.tree import parse
 
+Place: TypeAlias = tuple[Path | None, int]  # file and line; without a file, the command line
 ROLES = "readers."  # prefix of the stage keys of readers that have a role
 
 
@@ -32,11 +33,13 @@ class Spec:
         name: Value of `class:`, with a file's path made absolute.
         cls: The class.
         params: Parameters that the YAML gives; the class has defaults for the others.
+        places: File and line of each key in the YAML, for messages.
     """
 
     name: str
     cls: type
     params: Mapping[str, Any]
+    places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
 
     def build(self) -> Any:  # noqa: ANN401 -- of type `cls`
         """Returns a new instance, with nested stages built and variables replaced by their keys.
@@ -77,6 +80,14 @@ class Spec:
             for item in value if isinstance(value, tuple) else (value,):
                 if isinstance(item, Spec):
                     yield from item.all_specs()
+
+    def model_paths(self) -> Iterator[tuple[str, Place]]:
+        """Yields the paths of models of this and nested specs, with their places in the YAML."""
+        for spec in self.all_specs():
+            for name, value in spec.params.items():
+                if marked(parameters(spec.cls)[name].annotation, MODEL_MARK):
+                    paths = (m for m in leaves(value) if str(m).startswith("/"))
+                    yield from ((m, spec.places.get(name, (None, 0))) for m in paths)
 
     def variables(self) -> tuple[str, ...]:
         """Returns the environment variables (`$NAME`) with keys of this and nested specs."""

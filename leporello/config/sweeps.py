@@ -22,11 +22,11 @@ from leporello.config.parameters import (
 )
 from leporello.config.space import Options, Pick, first, range_of
 from leporello.config.specs import Spec
-from leporello.core.annotations import ROLE_MARK, marked
+from leporello.core.annotations import BACKEND_MARK, ROLE_MARK, marked
 from leporello.core.environment.classes import ClassError, find_class
 from leporello.core.environment.input_limits import POINTS
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
-from leporello.core.protocols import Kind
+from leporello.core.protocols import BACKEND, Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_set, redact
 from leporello.core.yaml.tree import Tree, parse
@@ -104,8 +104,9 @@ class SweepPoints:
         if len(self.faults) > before:
             return []
         name = _absolute(str(tree.items["class"].plain()), tree.items["class"])
+        places = {key: (child.file, child.line) for key, child in tree.items.items()}
         specs = [
-            (labels, Spec(name, cls, dict(zip(options, values, strict=True))))
+            (labels, Spec(name, cls, dict(zip(options, values, strict=True)), places))
             for labels, values in self.combined(tree, [*options.values()], *path)
         ]
         return [option for option in specs if self._can_build(option[1], tree, path)]
@@ -192,6 +193,7 @@ class SweepPoints:
         if kind is None:
             value, problem = validate(parameter, tree)
             problem = problem or self._fault_of_role(parameter, value)
+            problem = problem or _fault_of_backend(parameter, value)
             if problem:
                 self._fault(tree, path, problem)
             return [((), value)]
@@ -269,6 +271,16 @@ class SweepPoints:
     def _fault(self, tree: Tree, path: _Path, text: str) -> None:
         where = ".".join(filter(None, (self.owner, _text(path))))
         self.faults.append(tree.fault(f"{where}: {text}"))
+
+
+def _fault_of_backend(parameter: Parameter, value: object) -> str | None:
+    """Returns the fault of a backend's name, which the constructor would report last, or None."""
+    try:
+        if marked(parameter.annotation, BACKEND_MARK):
+            find_class(str(value), BACKEND, Path())
+    except ClassError as error:
+        return str(error)
+    return None
 
 
 def spec_of(text: str, kind: Kind, owner: str) -> Spec:

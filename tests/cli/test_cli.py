@@ -86,7 +86,7 @@ def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Pa
         (["run", "lead", "--out", "/proc/nowhere"], "/proc/nowhere: cannot be created"),
         (["run", "lead", "--limit", "0"], "'--limit': must be greater than or equal to 1"),
         (["run", "--executor", "x"], "'--executor': 'x' is not one of 'local', 'ray'"),
-        (["run", "ask-smollm2", "--set", "reader.model=./none"], "there is no such file or folder"),
+        (["run", "ask-smollm2", "--set", "reader.model=/x"], "line: ask-smollm2.reader: model"),
         (["ask", "absent.txt", "Why?"], "absent.txt"),
         (["ask", "README.md", "Why?", "--pipeline", "nobody"], "there is no pipeline 'nobody'"),
         (["explain", "absent", "q0"], "absent: is not a run"),

@@ -111,10 +111,13 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
           "a.yaml:8: suites.s.submission.tasks: there is no column 'cc'; did you mean 'c'")),
         (("suites:\n  shuffle_test:\n    rows:\n      mine: {pipelines: shufle-gpt2}\n",),
          ("a.yaml:4: suites.shuffle_test.rows.mine.pipelines: there is no pipeline 'shufle-",)),
+        (("pipelines: {m: {extends: ask-smollm2, reader: {dtype: x, backend: y}}}\n",),
+         ("a.yaml:1: m.reader.backend: there is no backend 'y'",
+          "a.yaml:1: m.reader.dtype: 'x' is not allowed")),
         # Pipelines that extend a pipeline of another file, or of the same name.
         (("pipelines: {a: {extends: b}}\n", "pipelines:\n  b: {extends: a}\n"),
-         ("a.yaml:1: a.extends: is circular: b -> a -> b",
-          "b.yaml:2: b.extends: is circular: a -> b -> a")),
+         ("a.yaml:1: a.extends: is circular: a -> b -> a",
+          "b.yaml:2: b.extends: is circular: b -> a -> b")),
         (("pipelines: {a: {extends: b}}\n",
           "pipelines:\n  b: {extends: shuffle-gpt2, chunker: {size: 0}}\n"),
          ("b.yaml:2: a.chunker.size: must be greater than 0, got 0",
@@ -127,8 +130,8 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
          (f"a.yaml:1: shuffle-gpt2.extends: is circular: shuffle-gpt2 -> shuffle-gpt2"
           f"{REPLACES}",)),
         (("pipelines: {shuffle-gpt2: {extends: shuffle-gpt2-code}}\n",),
-         (f"{PAPER}:24: shuffle-gpt2-code.extends: is circular: shuffle-gpt2 ->"
-          f" shuffle-gpt2-code -> shuffle-gpt2{REPLACES}",
+         (f"{PAPER}:24: shuffle-gpt2-code.extends: is circular: shuffle-gpt2-code ->"
+          f" shuffle-gpt2 -> shuffle-gpt2-code{REPLACES}",
           f"a.yaml:1: shuffle-gpt2: shuffle-gpt2-code extends it{REPLACES}")),
         (("pipelines: {m: {extends: [lead]}, n: {extends: ~, reader: Lead}}\n",),
          ("a.yaml:1: m.extends: must be the name of one pipeline, got ['lead']",
