@@ -206,6 +206,11 @@ def _paths_and_question(arguments: list[str]) -> tuple[list[Path], str | None]:
     from leporello.loaders.files import known_suffixes
 
     *files, last = arguments
+    folders = [file for file in files if Path(file).is_dir()]
+    for pattern in arguments if folders else ():
+        if "*" in pattern and not re.search(r"[\s/]", pattern):
+            within = shlex.quote(str(Path(folders[0]) / pattern))
+            raise UserError(f"{pattern}: a pattern begins with its folder, such as {within}")
     # An existing file comes first: a question with the name of a file is less likely.
     if not files or is_there(last):
         return [*map(to_path, arguments)], None
@@ -231,7 +236,13 @@ def serve(
     *,
     files: Files,
     port: Annotated[
-        int, typer.Option("--port", help="Listen on this port of 127.0.0.1; 0 picks a free port.")
+        int,
+        typer.Option(
+            "--port",
+            min=0,
+            max=65_535,
+            help="Listen on this port of 127.0.0.1; 0 picks a free port.",
+        ),
     ] = 0,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:

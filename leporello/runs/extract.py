@@ -73,6 +73,8 @@ def schema_from(path: Path) -> str:
     if path.suffix.lower() == ".json":
         _check_json(path)
     tree = read_tree(path)
+    if not tree.plain():
+        raise UserError(f"{path}: declares no type; write one, such as `type: date`")
     try:
         return json.dumps(json_schema(tree.plain()), ensure_ascii=False)
     except AnswerTypeError as error:

@@ -92,6 +92,8 @@ def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Pa
         (["explain", "absent", "q0"], "absent: is not a run"),
         (["score", "absent.jsonl", "--task", "sample"], "absent.jsonl: there is no such file"),
         (["list", "chunker"], "there is no list or entry 'chunker'; did you mean 'chunkers'"),
+        (["ask", ".", "*.md", "Why?"], "*.md: a pattern begins with its folder"),
+        (["serve", "README.md", "--port", "65536"], "'--port': must be less than or equal to"),
         (["list", "nonsense"], "there is no list or entry 'nonsense'; lists: pipelines, tasks,"),
         (["run", "nonsense"], "no pipeline 'nonsense'; `list pipelines` prints all"),
         (["plan", "lead", "--task", "x"], "there is no task 'x'"),

@@ -109,6 +109,7 @@ fields:
         ("a.yaml", "fields: {a: [", "a.yaml:1: not valid YAML"),
         ("a.yaml", "fields: {_: date}", "has no description"),
         ("a.yaml", "type: date", "a table needs `fields`"),
+        ("a.yaml", "", "a.yaml: declares no type"),
     ],
 )  # fmt: skip
 def test_faults_of_a_schema_have_their_line(folder: Path, name: str, text: str, fault: str) -> None:

@@ -85,7 +85,7 @@ def test_dates_are_read_in_common_spellings(text: str, values: list[str]) -> Non
     [
         ("About 1,200 people.", "integer", 1200),
         ("Yes, it does.", "yes_no", True),
-        ("It is green.", {"type": "enum", "choices": ["red", "green"]}, "green"),
+        ("It is green.", {"choices": ["red", "green"]}, "green"),
         ("1,200, 3 and 4", {"type": "list", "items": "number"}, [1200, 3, 4]),
         ('Sure: ```json\n{"bornOn": "May 5, 1999", "pay": ["$1"]}\n```', PERSON,
          {"bornOn": "1999-05-05", "pay": [1]}),

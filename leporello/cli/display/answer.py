@@ -68,7 +68,8 @@ def show_each(console: Console, answers: Sequence[Answer], document: Document) -
         place = cited(answer.document, spans[0]) if spans and answer.found else ""
         text = answer.text if answer.found else "–"
         name = answer.document.id
-        row = (name, text, answer.certainty or "", place.removeprefix(name))
+        confidence = (answer.certainty if answer.found else None) or ""
+        row = (name, text, confidence, place.removeprefix(name))
         table.add_row(*map(escape, row))
     console.print(table)
     for note in dict.fromkeys(note for answer in answers for note in answer.notes):

@@ -189,7 +189,8 @@ def _typed(answer: JSON, path: tuple[str, ...]) -> JSON:
     if "schema" in answer and answer.get("type", "object") == "object":
         _check_keys(answer, ("schema",), path)
         return answer["schema"]
-    name = answer.get("type", "object" if "fields" in answer else "text")
+    implied = "object" if "fields" in answer else "enum" if "choices" in answer else "text"
+    name = answer.get("type", implied)
     if not isinstance(name, str) or name not in _KEYS:
         raise _fault(path, f"unknown type {name!r}{did_you_mean(str(name), _KEYS)}")
     _check_keys(answer, _KEYS[name], path)
