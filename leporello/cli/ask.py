@@ -26,7 +26,7 @@ from leporello.cli.options import (
     waiting,
     with_options,
 )
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, counted
 from leporello.core.files import at_home
 from leporello.jobs.options import AskOptions
 from leporello.storage import to_path
@@ -194,10 +194,11 @@ def extract(
     failed = sum(cell.failed for cell in cells)
     filled = sum(not cell.reason for cell in cells)
     absent = len(cells) - filled - failed
-    counts = f"{len(rows)} documents × {len(fields)} fields: {filled} values, {absent} not there"
+    counts = f"{counted(filled, 'value')}, {absent} not there"
+    size = f"{counted(len(rows), 'document')} × {counted(len(fields), 'field')}"
     show_extracted(stdout(), fields, rows)
     unsure = sum(cell.certainty == "unsure" for cell in cells)
-    typer.echo(f"{out}: {counts}, {failed} failed, {unsure} unsure")
+    typer.echo(f"{out}: {size}: {counts}, {failed} failed, {unsure} unsure")
     raise typer.Exit(int(failed > 0))
 
 

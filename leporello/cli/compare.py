@@ -24,6 +24,7 @@ from leporello.cli.options import (
     stdout,
     waiting,
 )
+from leporello.core.errors import counted
 
 Format = Literal["table", "markdown", "csv", "json", "latex"]
 Baseline = Annotated[
@@ -124,7 +125,7 @@ def report(
         )
     for note in page.notes:
         typer.echo(f"note: {note}", err=True)
-    typer.echo(f"{page.path}: {page.examples:,} examples, {size_text(page.bytes)}")
+    typer.echo(f"{page.path}: {counted(page.examples, 'example')}, {size_text(page.bytes)}")
 
 
 def watch(

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from leporello.cli.options import ConfigFiles, Data, RunAt, RunsAt, Split, out_option
+from leporello.core.errors import counted
 
 
 def export(
@@ -108,7 +109,7 @@ def submit(
     for task, rows in submission.rows.items():
         failed = len(submission.failed.get(task, ()))
         failures = f", {failed:,} of them failed and are empty" if failed else ""
-        typer.echo(f"{task}: {rows:,} predictions{failures}")
+        typer.echo(f"{task}: {counted(rows, 'prediction')}{failures}")
     if splits := sorted({split for split in submission.splits.values() if split != "test"}):
         typer.echo(f"note: leaderboards take the split test; these are of {', '.join(splits)}")
     typer.echo(f"written to {submission.file}")

@@ -22,7 +22,7 @@ from leporello.cli.options import (
     stdout,
 )
 from leporello.core.environment.input_limits import size_of
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, counted
 
 if TYPE_CHECKING:
     from leporello.cache.store import CacheEntry
@@ -206,19 +206,20 @@ def gc(
     except ValueError as error:
         raise UserError(f"--keep: {error}") from None
     size = sum(entry.size for entry in surplus)
+    removable = f"{counted(len(surplus), 'entry')}, {size_text(size)}"
     is_asked = size > _ASKED and not yes and sys.stdin.isatty()
     if dry_run or is_asked:
         cache_contents(stdout(), stored.root, _by_kind(surplus))
     if dry_run:
-        typer.echo(f"would remove {len(surplus):,} entries, {size_text(size)}")
+        typer.echo(f"would remove {removable}")
         return
     if is_asked:
-        typer.confirm(f"Remove these {len(surplus):,} entries, {size_text(size)}?", abort=True)
+        typer.confirm(f"Remove {removable}?", abort=True)
     if others_since(stored.root) is not None:
         typer.echo("entries that another running command may use are kept", err=True)
     removed = stored.remove(surplus)
     freed = sum(entry.size for entry in removed)
-    typer.echo(f"removed {len(removed):,} entries, {size_text(freed)}")
+    typer.echo(f"removed {counted(len(removed), 'entry')}, {size_text(freed)}")
 
 
 def _by_kind(entries: Iterable[CacheEntry]) -> dict[str, list[CacheEntry]]:

@@ -23,7 +23,7 @@ from leporello.cli.options import (
     stdout,
     with_options,
 )
-from leporello.core.errors import ConfigError, UserError, build_all
+from leporello.core.errors import ConfigError, UserError, build_all, counted
 from leporello.jobs.options import JobOptions, RunOptions
 
 if TYPE_CHECKING:
@@ -111,8 +111,9 @@ def _show_failures(console: Console, finished: Run) -> None:
         for r in finished.results
         for failure in islice(finished.failed(r.pipeline, r.task), r.failures)  # --limit
     ]
-    for failure in failed[:_FAILURES]:
-        text = f"failed: {failure.example_id} at the {failure.stage}: {failure.error}"
+    # Several pipelines fail on an example whose document is missing.
+    texts = dict.fromkeys(f"failed: {f.example_id} at the {f.stage}: {f.error}" for f in failed)
+    for text in [*texts][:_FAILURES]:
         print_plain(console, text, "red")
     if failed:
         results.failures(console, failed, sum(result.examples for result in finished.results))
@@ -175,7 +176,7 @@ def check(
     if pipelines:
         typer.echo(as_yaml({"pipelines": {point.name: point.resolved() for point in chosen}}))
     counts = {"pipeline": len(points), "task": len(loaded.tasks.ready)}
-    texts = [f"{count} {name}{'s' * (count != 1)}" for name, count in counts.items()]
+    texts = [counted(count, name) for name, count in counts.items()]
     typer.echo(f"no errors: {', '.join(texts)}")
 
 

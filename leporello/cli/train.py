@@ -22,6 +22,7 @@ from leporello.cli.options import (
     stdout,
     with_options,
 )
+from leporello.core.errors import counted
 from leporello.jobs.options import FewShotOptions, TrainOptions, TuneOptions
 
 if TYPE_CHECKING:
@@ -86,9 +87,9 @@ def _print_calibration(fitted: FittedCalibration, *, as_json: bool) -> None:
         print_json({**asdict(fitted), "file": str(fitted.file)})
         return
     typer.echo(
-        f"fitted to {fitted.answers:,} answers on {fitted.documents:,} documents; expected"
-        f" calibration error on held-out documents: {fitted.before:.3f} before,"
-        f" {fitted.after:.3f} after; to use it:"
+        f"fitted to {counted(fitted.answers, 'answer')} on"
+        f" {counted(fitted.documents, 'document')}; expected calibration error on held-out"
+        f" documents: {fitted.before:.3f} before, {fitted.after:.3f} after; to use it:"
     )
     typer.echo(shlex.join(["--set", f"reader.calibration={fitted.file}"]))
 
@@ -98,9 +99,10 @@ def _summary(trained: Trained) -> Iterator[str]:
         scores = ", ".join(f"{name} {value:.2f}" for name, value in trained.scores.items())
         yield f"on {trained.validated}: {scores}"
     if trained.shared:
-        yield f"warning: {trained.shared:,} documents are used for both training and validation"
+        shared = counted(trained.shared, "document")
+        yield f"warning: {shared} used for both training and validation"
     skipped = f" ({trained.skipped:,} skipped: no references, or failed)" if trained.skipped else ""
-    counts = f"{trained.inputs:,} inputs of {trained.examples:,} examples"
+    counts = f"{counted(trained.inputs, 'input')} of {counted(trained.examples, 'example')}"
     name = f"{trained.pipeline} was " if trained.row else ""
     yield f"{name}trained on {counts}{skipped}; to use it:"
 
@@ -121,7 +123,7 @@ def examples(
         print_json(asdict(sample))
         return
     skipped = f" ({sample.skipped:,} skipped: they failed, or their answer is not a choice)"
-    count = f"{sample.examples:,} worked examples{skipped if sample.skipped else ''}"
+    count = f"{counted(sample.examples, 'worked example')}{skipped if sample.skipped else ''}"
     typer.echo(f"{count}; to show them to a reader:")
     typer.echo(shlex.join(["--set", f"reader.examples={sample.file}"]))
 
@@ -183,7 +185,7 @@ def _tuned_lines(tuned: Tuned) -> list[str]:
             " pipeline too"
         )
     return [
-        f"{tuned.points} points, {tuned.stopped} of them stopped early"
+        f"{counted(tuned.points, 'point')}, {tuned.stopped} of them stopped early"
         + (f"; {tuned.refused} refused by stages" if tuned.refused else ""),
         f"chosen: {chosen}" if chosen else "chosen: the original pipeline; no point was better",
         f"held out: {tuned.apart} documents, {how}; {expected}",

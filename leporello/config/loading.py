@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -11,7 +11,7 @@ from leporello.config.builder import ConfigBuilder
 from leporello.config.config import Config
 from leporello.config.layers import Layers, Override, parse_override
 from leporello.config.space import Space, space_of
-from leporello.config.specs import PipelineSpec, TaskSpec
+from leporello.config.specs import PipelineSpec, Place, TaskSpec
 from leporello.config.sweeps import is_choice, spec_of
 from leporello.core.calls.contracts import check_files as check_stage_files
 from leporello.core.errors import ConfigError, Fault, UserError, build_all, no_such
@@ -106,9 +106,12 @@ def check_files(pipelines: Iterable[PipelineSpec], data: Iterable[str] = repeat(
             continue
         name = pipeline.name.partition("@")[0]
         for key, spec in pipeline.stages.items():
-            checks = [(place, partial(locate, model)) for model, place in spec.model_paths()]
             check_stage = partial(check_stage_files, spec.build(), fingerprint)
-            for place, check in [*checks, (spec.places.get("class", (None, 0)), check_stage)]:
+            checks: list[tuple[Place, Callable[[], object]]] = [
+                *((place, partial(locate, model)) for model, place in spec.model_paths()),
+                (spec.places.get("class", (None, 0)), check_stage),
+            ]
+            for place, check in checks:
                 try:
                     check()
                 except UserError as error:

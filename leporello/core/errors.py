@@ -150,6 +150,12 @@ def reworded(message: str) -> str:
     return message.replace("Input should", "must").replace("Value error, ", "")
 
 
+def counted(count: int, noun: str) -> str:
+    """Returns a count with its noun: `1 document`, `2 documents`, `3 entries`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
 def visible(text: str) -> str:
     """Returns a text for a terminal, with escapes in place of characters that control it.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import TYPE_CHECKING, Protocol
 
-from leporello.core.errors import Stopped
+from leporello.core.errors import Stopped, counted
 
 if TYPE_CHECKING:
     from leporello.engine.reading import ReadStatistics
@@ -110,8 +110,8 @@ class Progress:
         rates = {"examples/s": self.finished / seconds, "tokens/s": self.read_tokens / seconds}
         counts = [f"{rate:,.3g} {unit}" for unit, rate in rates.items() if rate]
         # Until the first example is finished, documents show that selecting makes progress.
-        counts += [f"{self.documents:,} documents"] * bool(self.documents and not self.finished)
-        counts += [f"reading {self._waiting} inputs"] * bool(self._waiting)
+        counts += [counted(self.documents, "document")] * bool(self.documents and not self.finished)
+        counts += [f"reading {counted(self._waiting, 'input')}"] * bool(self._waiting)
         counts += [f"{self.failed} failed"] * bool(self.failed)
         self._display.update(advance, ", ".join(counts))
 

@@ -19,6 +19,7 @@ from leporello.analysis.comparison.tables import (
     value_of,
 )
 from leporello.analysis.example_trace import STAGES
+from leporello.core.errors import counted
 from leporello.core.table import ResultTable, swept_columns
 from leporello.report.example_index import NO_PROOF, NOT_LOST, Packed
 from leporello.report.plots import Markup, framed, line, scale, ticks
@@ -51,8 +52,8 @@ class Board:
 
 def board(number: int, task: TaskComparison, packed: Packed) -> Board:
     """Returns the top of one task."""
-    documents = f" of {len(packed.documents):,} documents" if packed.documents else ""
-    size = f"{len(packed.ids):,} examples{documents}"
+    documents = f" of {counted(len(packed.documents), 'document')}" if packed.documents else ""
+    size = counted(len(packed.ids), "example") + documents
     losses = _losses(number, task, packed)
     return Board(task.task, size, verdict(task), _scores(task, packed), losses)
 

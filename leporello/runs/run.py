@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from leporello.cache.store import Cache, warn_of_reuse
 from leporello.core.coverage import shown
-from leporello.core.errors import Stopped, UserError
+from leporello.core.errors import Stopped, UserError, counted
 from leporello.core.files import read_rows
 from leporello.core.records import Failure, Prediction
 from leporello.engine.failures import time_limit
@@ -126,7 +126,7 @@ def _check_failures(max_failures: float | None, progress: Progress) -> None:
     if 0 < allowed < 1:
         allowed *= progress.examples or max(progress.finished, _FEW)
     if progress.failed > allowed:
-        raise Stopped(f"{progress.failed} examples failed (--max-failures)")
+        raise Stopped(f"{counted(progress.failed, 'example')} failed (--max-failures)")
 
 
 @takes(RunOptions)

@@ -21,7 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from leporello.core.environment.input_limits import COUNT, NUMBER_LETTERS, count_of
-from leporello.core.errors import Stopped, UserError
+from leporello.core.errors import Stopped, UserError, counted
 from leporello.engine.progress import Cancellable
 from leporello.engine.reading import ReadStatistics
 from leporello.runs.ask import Session
@@ -145,7 +145,7 @@ class _Steps(Cancellable):
         self.send = send
 
     def reading(self, reads: int) -> None:
-        self.send(f"reading {reads} input{'s' * (reads > 1)}")
+        self.send(f"reading {counted(reads, 'input')}")
 
     def has_read(self, statistics: ReadStatistics) -> None:
         self.send(f"{statistics.reads + statistics.cached} read")

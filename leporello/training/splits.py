@@ -14,7 +14,7 @@ from leporello.cache.store import Cache
 from leporello.config import Config, PipelineSpec, TaskSpec, load_config
 from leporello.config.metrics import metrics_of
 from leporello.config.placement import Placement
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, counted
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Example
 from leporello.core.training import Training
@@ -61,7 +61,7 @@ def split(task: TaskSpec, name: str, settings: Training, *, needed: bool) -> Spl
     if settings.holdout:
         held_out = _draw_holdout(source, task.name, settings)
         train, validation = (Part(source, held_out, inside=side) for side in (False, True))
-        return Splits(learnt, train, validation, f"{len(held_out)} documents held out")
+        return Splits(learnt, train, validation, f"{counted(len(held_out), 'document')} held out")
     validated = settings.validation or ("validation" if needed and task.has_splits else "")
     if not validated and needed:
         raise UserError(
@@ -84,8 +84,8 @@ def _draw_holdout(source: Task, name: str, settings: Training) -> frozenset[str]
     count = max(1, round(settings.holdout * len(ids)))
     if count >= len(ids):
         raise UserError(
-            f"task {name!r} has {len(ids)} documents: if a share of {settings.holdout} is held"
-            " out, none remains to train on"
+            f"task {name!r} has {counted(len(ids), 'document')}: if a share of {settings.holdout}"
+            " is held out, none remains to train on"
         )
     # Documents rather than questions, since questions on one document share hits (decision 26).
     # The prefix separates this draw from others with the same seed, such as the order of examples.
@@ -193,7 +193,7 @@ class Evaluation:
         # Failures score 0, so with many of them all candidates have similar scores.
         if result.failures * 2 > result.examples:
             raise UserError(
-                f"{result.failures} of {result.examples} examples failed on"
+                f"{result.failures} of {counted(result.examples, 'example')} failed on"
                 f" {self.splits.validated}: run the untrained pipeline on some examples to see"
                 " why"
             )

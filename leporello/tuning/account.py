@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 from leporello.core.calls.budget import Budget, Ledger
-from leporello.core.errors import Stopped, UserError
+from leporello.core.errors import Stopped, UserError, counted
 
 _log = logging.getLogger("leporello")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)")
@@ -128,6 +128,6 @@ class Account:
         )
         return UserError(
             f"--budget {self.text!r} is too small for one point: {what} not scored on"
-            f" {documents} documents after {seconds:.0f} s{searches}; increase it, or use fewer"
-            " examples with --limit: the same command resumes from here"
+            f" {counted(documents, 'document')} after {seconds:.0f} s{searches}; increase it, or"
+            " use fewer examples with --limit: the same command resumes from here"
         )

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from leporello.config import TaskSpec
 from leporello.config.metrics import entry_of, metrics_of, specs_of
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, counted
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Example
 from leporello.engine.task_examples import checked_metrics, examples_of, task_errors
@@ -69,8 +69,8 @@ def tuned_task(spec: TaskSpec, metric: str, limit: int | None) -> TunedTask:
         documents.setdefault(_key(example), []).append(example)
     if len(documents) < _FOLDS:
         raise UserError(
-            f"task {spec.name!r} has {len(documents)} documents, too few to search on some and"
-            f" test on others: tune needs {_FOLDS}"
+            f"task {spec.name!r} has {counted(len(documents), 'document')}, too few to search on"
+            f" some and test on others: tune needs {_FOLDS}"
         )
     grouped = {key: tuple(examples) for key, examples in documents.items()}
     return TunedTask(spec, source, data, (entry,), chosen, grouped)

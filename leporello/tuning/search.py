@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from leporello.config import PipelineSpec
 from leporello.config.space import Choice, Options, Space
 from leporello.core.calls.memory import canonical
-from leporello.core.errors import ConfigError, Stopped, UserError
+from leporello.core.errors import ConfigError, Stopped, UserError, counted
 from leporello.engine.progress import Progress
 from leporello.tuning.documents import Documents, leading
 from leporello.tuning.evaluation import Estimates, Evaluator, Measured, cost
@@ -217,8 +217,8 @@ def _check_failures(baseline: ScoredPoint) -> None:
     if len(failures) * 2 > len(examples):
         stage, error = failures[0]
         raise UserError(
-            f"{len(failures)} of {len(examples)} examples failed with the pipeline as declared; the"
-            f" {stage}: {error}"
+            f"{len(failures)} of {counted(len(examples), 'example')} failed with the pipeline as"
+            f" declared; the {stage}: {error}"
         )
 
 

@@ -73,7 +73,7 @@ CHUNK = chunked(STORY)[0]
     ("value", "message"),
     [
         (None, "Returns.retrieve returned None; it must return one list of Hit per question"),
-        ([[]], "Returns.retrieve returned 1 lists for 2 questions; it must return one list"),
+        ([[]], "Returns.retrieve returned 1 list for 2 questions; it must return one list"),
         ([[], CHUNK], "returned a Chunk as hits; it must return one list of Hit"),
         ([[], [CHUNK]], "returned a Chunk as a hit; it must be a Hit"),
         ([[], [(CHUNK, 1.0)]], "returned a tuple as a hit; it must be a Hit"),

@@ -211,7 +211,7 @@ RAISED = {
     "retriever": {
         "foreign": "Retriever.search returned a chunk of document 'other'",
         "not a number": "Retriever.search gave a hit the score nan; it must be a finite number",
-        "lists": "Retriever.search returned 0 lists for 1 questions",
+        "lists": "Retriever.search returned 0 lists for 1 question",
         "generator": "Retriever.search returned a generator; it must return one list of Hit",
         "writes": "ValueError: assignment destination is read-only",
         "generator exit": "Retriever.search raised GeneratorExit",
@@ -220,9 +220,9 @@ RAISED = {
         "os._exit": "SystemExit: os._exit(0) was called",
     },
     "reader": {
-        "none": "Reader.read returned None for 1 inputs",
-        "generator": "Reader.read returned a list_iterator for 1 inputs",
-        "few": "WrongCountError: Reader.read returned 0 for 1 inputs",
+        "none": "Reader.read returned None for 1 input",
+        "generator": "Reader.read returned a list_iterator for 1 input",
+        "few": "WrongCountError: Reader.read returned 0 for 1 input",
         "texts": "Reader.read returned 'bad'; it must return Output(text)",
         "pops": "Reader.read changed the list of inputs that it was given",
         "span": "gave the span (700, 800), which is not within one of the chunks",

@@ -15,6 +15,7 @@ from leporello.cli.display import excerpt, place_within
 from leporello.cli.options import print_plain
 from leporello.core.calls.answers import Item
 from leporello.core.coverage import loss_lines
+from leporello.core.errors import counted
 from leporello.core.records import Document, Span
 from leporello.runs.answer import Answer, CitedPassage, Cost
 from leporello.text.outline import cited
@@ -52,7 +53,7 @@ def show_answer(
 
 
 def _cost(cost: Cost, seconds: float) -> str:
-    parts = [f"{seconds:.1f} s", f"{cost.reads:,} read{'s' * (cost.reads != 1)}"]
+    parts = [f"{seconds:.1f} s", counted(cost.reads, "read")]
     if cost.input_tokens or cost.output_tokens:
         parts.append(f"{cost.input_tokens:,} tokens read, {cost.output_tokens:,} written")
     if cost.dollars is not None:
@@ -175,9 +176,9 @@ def show_items(console: Console, items: Sequence[Item], document: Document) -> N
             head = escape(cited(document, span))
             console.print(f"   {head}  [dim]{_around(document, span, item.text)}[/dim]")
         if (more := len(item.passages) - _PASSAGES_SHOWN) > 0:
-            console.print(f"   and {more:,} more passages")
+            console.print(f"   and {counted(more, 'more passage')}")
     if (more := len(items) - _ITEMS_SHOWN) > 0:
-        console.print(f"and {more:,} more items, which predictions.jsonl has in `raw`")
+        console.print(f"and {counted(more, 'more item')}; predictions.jsonl has all in `raw`")
 
 
 def _around(document: Document, span: Span, item: str) -> str:

@@ -21,6 +21,7 @@ from leporello.cli.display.answer import show_items
 from leporello.cli.display.tables import show_table
 from leporello.core.calls.answers import items_of, way_of
 from leporello.core.coverage import ledger_line, loss_lines
+from leporello.core.errors import counted
 from leporello.core.passages import Passage, derivation, reading_text
 from leporello.core.records import Span
 from leporello.text.outline import cited
@@ -107,7 +108,7 @@ def _chunks(console: Console, explanation: Explanation) -> None:
         console.print(f"  {_kind(explanation)}  {position}")
         console.print(f"      {escape(place_within(place, console, 6))}", soft_wrap=True)
         console.print(Padding(f"[dim]{text}[/dim]", (0, 0, 0, 6)))
-    _more(console, len(spans) - _PLACES_SHOWN, "places")
+    _more(console, len(spans) - _PLACES_SHOWN, "place")
 
 
 def _chunk_of(span: Span, chunks: Iterable[Span]) -> str:
@@ -142,7 +143,7 @@ def _hits(console: Console, explanation: Explanation) -> None:
         console.print(Padding(f"[dim]{text}[/dim]", (0, 0, 0, 6)))
         if rank in explanation.passages:
             _derivation(console, explanation.passages[rank])
-    _more(console, len(explanation.prediction.hits) - _HITS_SHOWN, "hits")
+    _more(console, len(explanation.prediction.hits) - _HITS_SHOWN, "hit")
 
 
 def _derivation(console: Console, passage: Passage) -> None:
@@ -152,7 +153,7 @@ def _derivation(console: Console, passage: Passage) -> None:
         text = escape(excerpt(reading_text(source), _TEXT_SHOWN))
         place = escape(cited(source.document, source.span))
         console.print(f"  {'   ' * depth}└ {kind}  {place}  [dim]{text}[/dim]", soft_wrap=True)
-    _more(console, sum(1 for _ in derivation(passage)) - 1 - len(lines), "below it")
+    _more(console, sum(1 for _ in derivation(passage)) - 1 - len(lines), "source")
 
 
 def _reads(
@@ -167,7 +168,7 @@ def _reads(
             console.print(f"input {number}, {_title(read)}")
         if outputs:
             _output(console, read)
-    _more(console, len(explanation.inputs) - _INPUTS_SHOWN, "inputs")
+    _more(console, len(explanation.inputs) - _INPUTS_SHOWN, "input")
 
 
 def _title(read: ReadInput) -> str:
@@ -221,9 +222,9 @@ def _touches(spans: Iterable[Span], start: int, end: int) -> bool:
     return any(span.start < end and start < span.end for span in spans)
 
 
-def _more(console: Console, count: int, what: str) -> None:
+def _more(console: Console, count: int, noun: str) -> None:
     if count > 0:
-        console.print(f"  and {count:,} more {what}")
+        console.print(f"  and {counted(count, f'more {noun}')}")
 
 
 _SHOWN: Mapping[str, Callable[[Console, Explanation], None]] = {
@@ -289,7 +290,7 @@ def _funnel(console: Console, funnel: Funnel) -> None:
 def _counts(funnel: Funnel) -> str:
     if not funnel.examples:
         return "no finished examples"
-    counts = f"{funnel.examples:,} examples: {funnel.evidence:,} with gold evidence"
+    counts = f"{counted(funnel.examples, 'example')}: {funnel.evidence:,} with gold evidence"
     located = f", {funnel.located:,} without, with a reference found in the document"
     unproved = "" if funnel.proved else "; without proof, lost answers cannot be located"
     return counts + (located if funnel.located else "") + unproved

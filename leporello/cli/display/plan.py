@@ -17,7 +17,7 @@ from rich.tree import Tree
 from leporello.analysis.oracle_baselines import oracle_sweep
 from leporello.cli.display.tables import fitted
 from leporello.cli.options import print_json, print_plain, program, stderr
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, counted
 from leporello.core.table import swept_columns
 from leporello.jobs.options import JobOptions
 from leporello.runs.plan import PlannedJob, RunPlan, StagePlan
@@ -43,7 +43,7 @@ def show_plan(console: Console, plan: RunPlan) -> None:
 
 
 def _tree(task: str, jobs: Sequence[PlannedJob], steps: Sequence[StagePlan]) -> Tree:
-    tree = Tree(f"[bold]{escape(task)}[/bold]: {jobs[0].examples:,} examples")
+    tree = Tree(f"[bold]{escape(task)}[/bold]: {counted(jobs[0].examples, 'example')}")
     branches: dict[tuple[int, ...], Tree] = {(): tree}
     for job in jobs:
         for depth in range(len(job.steps)):
@@ -58,7 +58,7 @@ def _tree(task: str, jobs: Sequence[PlannedJob], steps: Sequence[StagePlan]) -> 
 def _step(step: StagePlan) -> str:
     remaining = step.needed - step.kept
     return (
-        f"{step.kind} by {escape(step.stage)}: {step.needed:,} documents,"
+        f"{step.kind} by {escape(step.stage)}: {counted(step.needed, 'document')},"
         f" {step.kept:,} cached, {remaining:,} to compute"
     )
 
@@ -68,12 +68,12 @@ def _job(job: PlannedJob) -> str:
     remaining = job.examples - job.done
     failed = f" ({job.failed:,} of them failed)" if job.failed else ""
     counts = f"{name}: {job.done:,} done{failed}, {remaining:,} to do"
-    counts += f" on {job.documents:,} documents"
+    counts += f" on {counted(job.documents, 'document')}"
     if not remaining:
         return counts
     sign = "at least " if job.at_least else "about "
     tokens = f" of {job.tokens:,} tokens" if job.tokens else ""
-    return f"{counts}; {sign}{job.calls:,} reads{tokens}"
+    return f"{counts}; {sign}{counted(job.calls, 'read')}{tokens}"
 
 
 def _places(jobs: Sequence[PlannedJob]) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _time(jobs: Sequence[PlannedJob]) -> str:
     remaining = [job for job in jobs if job.examples > job.done]
     if not remaining:
         failed = sum(job.failed for job in jobs)
-        retries = f"; {failed:,} failed examples would be tried again" if failed else ""
+        retries = f"; {counted(failed, 'failed example')} would be tried again" if failed else ""
         return f"nothing is left to do{retries}"
     selecting, reading = [j.select_seconds for j in remaining], [j.read_seconds for j in remaining]
     parts = [f"selecting {_sum(selecting)}", f"reading {_sum(reading)}"]
@@ -102,7 +102,8 @@ def _sum(seconds: Sequence[float | None]) -> str:
     total = sum(measured)
     unknown = len(seconds) - len(measured)
     duration = f"{total:.1f} s" if total < 100 else f"{total / 60:.0f} min"  # noqa: PLR2004 -- only the unit depends on it
-    return f"about {duration}" + (f" and {unknown} pipelines of unknown time" if unknown else "")
+    others = f" and {counted(unknown, 'pipeline')} of unknown time" if unknown else ""
+    return f"about {duration}{others}"
 
 
 def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: bool) -> None:

@@ -15,6 +15,7 @@ from leporello.cli.display import excerpt
 from leporello.cli.display.tables import comparison, show_table
 from leporello.cli.options import print_plain
 from leporello.core.coverage import shown
+from leporello.core.errors import counted
 from leporello.core.records import Example, Failure, Prediction, Span
 from leporello.core.table import swept_columns
 from leporello.jobs.results import Result, ways_table
@@ -49,12 +50,12 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
             text = f"{name}: {_percent(unseen)} of the files is in no chunk (`explain` lists it)"
             print_plain(console, text, "yellow")
         for text, count in r.faults.items():
-            fault = f"{name}: {text} ({count:,} of {r.examples:,} examples; not scored)"
+            fault = f"{name}: {text} ({count:,} of {counted(r.examples, 'example')}; not scored)"
             print_plain(console, fault, "red")
         if not r.noted:
             continue
-        heading = f"{name}: notes on {r.noted:,} of {r.examples:,} examples (calls.jsonl, explain)"
-        print_plain(console, heading, "yellow")
+        share = f"{r.noted:,} of {counted(r.examples, 'example')}"
+        print_plain(console, f"{name}: notes on {share} (calls.jsonl, explain)", "yellow")
         for text, count in r.notes.items():
             print_plain(console, f"  {count:,}x {text}")
 
@@ -87,7 +88,7 @@ def _coverage(console: Console, task: str, results: Sequence[Result]) -> None:
         "empty": [result.empty for result in results],
     }
     are_equal = len({*counts["examples"]}) == 1
-    of = f" ({counts['examples'][0]:,} examples)" if are_equal else ""
+    of = f" ({counted(counts['examples'][0], 'example')})" if are_equal else ""
     with_counts = [
         n for n, values in counts.items() if any(values) and not (of and n == "examples")
     ]
@@ -137,19 +138,18 @@ def prediction(console: Console, example: Example, row: Prediction) -> None:
         kind = f", {passage.kind}" if passage else ""
         console.print(f"  [dim]{place} ({score:g}{kind})[/dim] {escape(text)}")
     if (more := len(read) - _HITS) > 0:
-        console.print(f"  [dim]and {more:,} more passages[/dim]")
+        console.print(f"  [dim]and {counted(more, 'more passage')}[/dim]")
     console.print()
 
 
 def failures(console: Console, failed: Sequence[Failure], examples: int) -> None:
     """Prints the number of failed examples for each stage and kind of error."""
-    kinds = Counter((f.stage, f.error.partition(":")[0]) for f in failed)
-    counts = ", ".join(
-        f"{n:,} at the {stage} ({kind})" for (stage, kind), n in kinds.most_common(5)
-    )
+    names = ((f.stage, f.error.partition(":")[0]) for f in failed)
+    kinds = Counter(f"{stage} ({kind})" if kind.isidentifier() else stage for stage, kind in names)
+    counts = ", ".join(f"{n:,} at the {kind}" for kind, n in kinds.most_common(5))
     text = (
-        f"{len(failed):,} of {examples:,} examples failed: {counts}; failures.jsonl has all"
-        " tracebacks; run the same command again to retry them"
+        f"{len(failed):,} of {counted(examples, 'example')} failed: {counts}; failures.jsonl has"
+        " all tracebacks; run the same command again to retry them"
     )
     print_plain(console, text, "red")
 
@@ -164,7 +164,7 @@ def verified(console: Console, done: Sequence[Verification]) -> None:
         console.print(f"and {more} more, in verify.json", style="red")
     if done and not differing:
         count = sum(verification.examples for verification in done)
-        console.print(f"verified: {count} examples repeated, no differences")
+        console.print(f"verified: {counted(count, 'example')} repeated, no differences")
 
 
 def tuned(console: Console, result: Tuned) -> None:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leporello.cli.options import print_plain
+from leporello.core.errors import counted
 
 if TYPE_CHECKING:
     from leporello.analysis.cache_misses import Reuse
@@ -103,7 +104,7 @@ def _width(columns: Sequence[_Column]) -> int:
 
 def _narrowest(column: _Column) -> int:
     header, cells = column
-    return max(0, *map(len, header.split()), *(cell.cell_len for cell in cells))
+    return max([0, *map(len, header.split()), *(cell.cell_len for cell in cells)])
 
 
 def _table(columns: Sequence[_Column], labels: int, room: int) -> Table:
@@ -229,8 +230,8 @@ def show_task(console: Console, task: str, analysis: TaskAnalysis) -> None:
     spread = analysis.spread
     faulty = f", {analysis.faulty:,} of them faulty" if analysis.faulty else ""
     console.print(
-        f"[bold]{escape(task)}[/bold]: {analysis.examples:,} examples{faulty}"
-        f" on {analysis.documents:,} documents"
+        f"[bold]{escape(task)}[/bold]: {counted(analysis.examples, 'example')}{faulty}"
+        f" on {counted(analysis.documents, 'document')}"
     )
     rows = {
         "words of inputs": analysis.inputs,
@@ -241,7 +242,7 @@ def show_task(console: Console, task: str, analysis: TaskAnalysis) -> None:
     _distributions(console, rows)
     console.print(
         f"spread: standard deviation of the positions where an output's bigrams first occur;"
-        f" {spread.pairs - spread.unmeasured:,} of {spread.pairs:,} outputs"
+        f" {spread.pairs - spread.unmeasured:,} of {counted(spread.pairs, 'output')}"
     )
     if spread.shares:
         _histogram(console, spread.shares.histogram)

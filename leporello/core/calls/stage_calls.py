@@ -26,6 +26,7 @@ from leporello.core.calls.contracts import (
     sees_gold,
 )
 from leporello.core.coverage import merge
+from leporello.core.errors import counted
 from leporello.core.files import in_utf8
 from leporello.core.passages import Passage, fault_of
 from leporello.core.protocols import Chunker, Reader
@@ -95,8 +96,8 @@ def _checked(name: str, returned: object, questions: int, document: Document) ->
         raise StageError(f"{name} returned {_show(returned)}; it must return {_EXPECTED}")
     if len(returned) != questions:
         raise StageError(
-            f"{name} returned {len(returned)} lists for {questions} questions;"
-            f" it must return {_EXPECTED}"
+            f"{name} returned {counted(len(returned), 'list')} for"
+            f" {counted(questions, 'question')}; it must return {_EXPECTED}"
         )
     return [_checked_hits(name, hits, document) for hits in returned]
 
@@ -222,7 +223,7 @@ def read(reader: Reader, inputs: Sequence[Read]) -> list[Output]:
     if not isinstance(outputs, (list, tuple)) or len(outputs) != len(inputs):
         count = len(outputs) if isinstance(outputs, (list, tuple)) else _show(outputs)
         raise WrongCountError(
-            f"{name}.read returned {count} for {len(inputs)} inputs;"
+            f"{name}.read returned {count} for {counted(len(inputs), 'input')};"
             " it must return a list with one Output per input"
         )
     return [_checked_output(name, *pair) for pair in zip(outputs, inputs, strict=True)]
