@@ -24,7 +24,7 @@ from leporello.analysis.score import score
 from leporello.config import Config, PipelineSpec, TaskSpec
 from leporello.config import Pipeline as Stages
 from leporello.config import load_config as load_pipelines
-from leporello.core.errors import ConfigError, Fault, UserError
+from leporello.core.errors import ConfigError, Fault, UserError, check_list
 from leporello.core.files import stamp
 from leporello.core.records import Document
 from leporello.core.yaml.tree import ConfigSource, Tree, read_tree
@@ -124,6 +124,7 @@ class Pipeline:
         Raises:
             UserError: A file or setting is not valid, or the pipeline is missing or ambiguous.
         """
+        check_list("config", config)
         # A mapping is read like a file, so that it has the same checks and messages (decision 43).
         declarations, pipeline = _declared(source, name)
         settings = AskSettings(
@@ -141,6 +142,8 @@ class Pipeline:
         Raises:
             UserError: The file does not exist or cannot be read.
         """
+        if not isinstance(document, Document | Path | str):
+            raise UserError(f"a document is a path, a text or a Document, got {document!r:.80}")
         key = _key(document)
         with self._lock:
             if key not in self._sessions:
@@ -255,6 +258,8 @@ def _declared(
         if source and name:
             raise UserError(f"name={name!r} needs a file as source, but {source!r} is a pipeline")
         return [], source or name
+    if not isinstance(source, str | Path | Mapping):
+        raise UserError(f"a source is a name, a path or a mapping, got {source!r:.80}")
     file = to_path(source) if isinstance(source, str) else source
     tree = read_tree(file)
     empty = Tree({}, None, 0)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from haystack import Document, component
-
 from leporello.api import Pipeline
+from leporello.core.environment.extras import require
+
+require("leporello.adapters.haystack", "haystack")
+from haystack import Document, component  # noqa: E402 -- after the check
 
 
 @component

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from langchain_core.runnables import Runnable, RunnableLambda
-
 from leporello.api import Answer, Pipeline
+from leporello.core.environment.extras import require
+
+require("leporello.adapters.langchain", "langchain_core")
+from langchain_core.runnables import Runnable, RunnableLambda  # noqa: E402 -- after the check
 
 
 def as_runnable(pipeline: Pipeline) -> Runnable[dict[str, Any], Answer]:

@@ -7,11 +7,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-# An extra that development does not install, since it brings `datasets` (decision 43).
-from lm_eval.api.model import LM
-
 from leporello.api import Pipeline, UserError
+from leporello.core.environment.extras import require
 from leporello.core.records import Document
+
+# An extra that development does not install, since it brings `datasets` (decision 43).
+require("leporello.adapters.lm_eval", "lm_eval")
+from lm_eval.api.model import LM  # noqa: E402 -- after the check
 
 
 class LeporelloLM(LM):  # type: ignore[misc, unused-ignore]  # it need not be installed

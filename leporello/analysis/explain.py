@@ -73,7 +73,7 @@ class Explanation:
     passages: Mapping[int, Passage] = field(default_factory=dict)
 
 
-def explain(run: Path, example_id: str) -> list[Explanation]:
+def explain(run: Path | str, example_id: str) -> list[Explanation]:
     """Returns explanations of an example, for every pipeline and task with an example of that id.
 
     Raises:

@@ -30,7 +30,7 @@ class FinishedRun:
     directory: RunDirectory
 
     @classmethod
-    def at(cls, path: Path) -> FinishedRun:
+    def at(cls, path: Path | str) -> FinishedRun:
         """Returns the run in a directory; raises UserError if it has no run."""
         return cls(RunDirectory.of_run(path))
 

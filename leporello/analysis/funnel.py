@@ -38,7 +38,7 @@ from leporello.metrics import Metric, judging_metric
 from leporello.models.locate import cache_directory
 
 
-def trace_examples(run: Path) -> Iterator[ExampleTrace]:
+def trace_examples(run: Path | str) -> Iterator[ExampleTrace]:
     """Yields a trace of every finished example, task by task, for all pipelines together.
 
     The data of a task are streamed once, up to the last finished example. Chunks come from the
@@ -174,7 +174,7 @@ class Funnel:
         return self.evidence + self.located
 
 
-def funnels(run: Path) -> list[Funnel]:
+def funnels(run: Path | str) -> list[Funnel]:
     """Returns a funnel for each pipeline and task of a run.
 
     Raises:

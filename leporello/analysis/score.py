@@ -25,13 +25,14 @@ from leporello.engine.task_examples import checked
 from leporello.jobs.results import Result, Summary
 from leporello.metrics import GoldError, Metric
 from leporello.metrics.own import statistics_of
+from leporello.storage import to_path
 
 GOLD = "the gold is faulty:"
 _SHOWN = 5
 
 
 def score(
-    file: Path,
+    file: Path | str,
     task: str,
     *,
     config: Sequence[Path] = (),
@@ -63,6 +64,7 @@ def score(
         [*map(entry_of, specs_of(metrics))]
     )
     source: Task = spec.spec.build()
+    file = to_path(file)
     rows = _rows(file)
     failed = _failed(file)
     all_metrics = metrics_of(spec.metrics_of(source))

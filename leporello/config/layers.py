@@ -80,7 +80,8 @@ class Layers:
         built_in = built_in_tree("pipelines.yaml")
         self.default = built_in.items.get("default", built_in.with_value({}))
         self.faults: list[Fault] = []
-        for file in {s if isinstance(s, Path) else id(s): s for s in files}.values():
+        sources = [Path(s) if isinstance(s, str) else s for s in files]
+        for file in {s if isinstance(s, Path) else id(s): s for s in sources}.values():
             self._add(read_tree(file))
 
     def _add(self, tree: Tree) -> None:

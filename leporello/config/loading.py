@@ -14,7 +14,7 @@ from leporello.config.space import Space, space_of
 from leporello.config.specs import PipelineSpec, Place, TaskSpec
 from leporello.config.sweeps import is_choice, spec_of
 from leporello.core.calls.contracts import check_files as check_stage_files
-from leporello.core.errors import ConfigError, Fault, UserError, build_all, no_such
+from leporello.core.errors import ConfigError, Fault, UserError, build_all, check_list, no_such
 from leporello.core.protocols import LOADER, Loader
 from leporello.core.secrets import is_set
 from leporello.core.yaml.tree import ConfigSource
@@ -37,6 +37,7 @@ def load_config(
     Raises:
         UserError: A file cannot be read; `ConfigError` contains all faults of the files.
     """
+    check_list("files", files)
     return _load(files, build_all(overrides, parse_override), names)[0]
 
 

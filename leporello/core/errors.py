@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -117,6 +117,12 @@ def build_all(sources: Iterable[_Source], build: Callable[[_Source], _Result]) -
     if faults:
         raise ConfigError(faults)
     return results
+
+
+def check_list(name: str, values: object) -> None:
+    """Raises UserError for a single text, path or mapping, whose parts would be its values."""
+    if values is None or isinstance(values, str | Path | Mapping):
+        raise UserError(f"{name} must be a list, such as [{values!r:.80}]")
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:

@@ -62,13 +62,13 @@ class RunDirectory:
     path: Path
 
     @classmethod
-    def of_run(cls, path: Path) -> RunDirectory:
+    def of_run(cls, path: Path | str) -> RunDirectory:
         """Returns the directory of an existing run.
 
         Raises:
             UserError: The path is not a run.
         """
-        directory = cls(path)
+        directory = cls(Path(path))
         if not directory.manifest.exists():
             raise UserError(f"{path}: is not a run (it has no manifest.json)")
         directory.check_version()

@@ -9,12 +9,13 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from leporello.core.annotations import docstring
+from leporello.core.errors import check_list
 from leporello.engine.limits import Limits
 from leporello.jobs.interrupts import Interrupts
 from leporello.storage import to_path
@@ -41,6 +42,11 @@ class ConfigOptions:
     config: Sequence[Path | Mapping[str, Any]] = ()
     overrides: Sequence[str] = ()
     cached: bool = True
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            if option.default == ():
+                check_list(option.name, getattr(self, option.name))
 
     @property
     def settings(self) -> list[str]:

@@ -16,7 +16,7 @@ from leporello.analysis.comparison.scores import Draws
 from leporello.analysis.comparison.tables import TaskComparison, tables_of
 from leporello.config.sweeps import spec_of
 from leporello.core.environment.user_code import user_code_errors
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, check_list
 from leporello.core.files import atomically, check_own
 from leporello.core.protocols import SECTION
 from leporello.jobs.directory import RunDirectory
@@ -85,8 +85,8 @@ class Report:
 
 
 def report(
-    runs: Sequence[Path],
-    out: Path,
+    runs: Sequence[Path | str],
+    out: Path | str,
     *,
     inputs: int = 100,
     tasks: Collection[str] = (),
@@ -113,6 +113,8 @@ def report(
         UserError: A run, task or baseline does not exist, the pipelines have no finished examples
             of a task in common, or the file cannot be written.
     """
+    check_list("runs", runs)
+    runs, out = [*map(Path, runs)], Path(out)
     check_own(out, _MARK)
     comparison = compare(runs, baseline=baseline, tasks=tasks, common=True, draws=draws)
     names = short_names([e.label for task in comparison.boards for e in task.entries])

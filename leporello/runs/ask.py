@@ -14,7 +14,7 @@ from leporello.cache.store import Cache, warn_of_reuse
 from leporello.config import Config, Pipeline, load_config, loader_of
 from leporello.config.loading import check_files
 from leporello.core.calls.answers import items_of
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, check_list
 from leporello.core.members import member_document
 from leporello.core.notes import collect_notes
 from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read, Span
@@ -222,6 +222,7 @@ class Session:
         Raises:
             UserError: See `ask`; the error of the first question that failed.
         """
+        check_list("questions", questions)
         return _all_answers(self.attempts([(question, "") for question in questions], listener))
 
     def attempts(
@@ -233,6 +234,9 @@ class Session:
             questions: Questions, each with the JSON Schema of its answer, or an empty text.
             listener: See `ask`.
         """
+        for question, _ in questions:
+            if not isinstance(question, str):
+                raise UserError(f"a question is a text, got {question!r:.80}")
         with self._lock:
             examples = [
                 Example(f"q{n}", self.document, question=question, schema=schema)

@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 from collections import Counter
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -48,10 +49,32 @@ def test_a_pipeline_comes_from_a_name_a_file_or_a_mapping(tmp_path: Path) -> Non
         "but 'lead' is a pipeline": {"source": "lead", "name": "c"},
         "<mapping>:1: mine: unknown key 'x'": {"source": {"x": 1}},
         "there is no such file": {"source": tmp_path / "none.yaml"},
+        "overrides must be a list": {"source": "lead", "overrides": "reader.words=3"},
+        "config must be a list": {"source": "lead", "config": file},
+        "a source is a name": {"source": None},
     }
     for message, arguments in faults.items():
         with pytest.raises(UserError, match=message):
             Pipeline.from_yaml(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: p.answer(None, "Who?"), "a document is a path"),
+        (lambda p: p.answer(TEXT, None), "a question is a text"),
+        (lambda p: p.answers(TEXT, "Who?"), "questions must be a list"),
+        (lambda p: p.run("sample"), "tasks must be a list"),
+        (lambda _: compare("runs"), "runs must be a list"),
+        (lambda _: compare(["none"]), "none: is not a run"),
+    ],
+)
+def test_wrong_arguments_are_reported(
+    pipeline: Pipeline, call: Callable[[Any], object], message: str
+) -> None:
+    """A plain text is not a list of its letters, and None is not a text."""
+    with pytest.raises(UserError, match=message):
+        call(pipeline)
 
 
 def test_questions_share_chunks_and_indexes(

@@ -11,7 +11,7 @@ from leporello.analysis.comparison.outcomes import Outcomes, oracle_gaps, outcom
 from leporello.analysis.comparison.scores import Draws, Score, compared
 from leporello.analysis.comparison.tables import Comparison, PipelineScores, TaskComparison
 from leporello.core.coverage import mean_shares
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError, check_list, did_you_mean
 from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.manifest import metrics_of_run, readers_of
 from leporello.jobs.results import answers_of, selectivity
@@ -22,7 +22,7 @@ _POINT = 0.01  # smallest difference of truncated shares that triggers a warning
 
 
 def compare(
-    runs: Sequence[Path],
+    runs: Sequence[Path | str],
     *,
     baseline: str = "",
     tasks: Collection[str] = (),
@@ -43,6 +43,7 @@ def compare(
         UserError: A run, task or baseline does not exist; or pipelines have finished different
             examples of a task, and `common` is not set.
     """
+    check_list("tasks", tasks)
     all_outcomes = outcomes(runs)
     names = list(dict.fromkeys(outcome.job.task for outcome in all_outcomes))
     for name in tasks:

@@ -10,7 +10,7 @@ from typing import Any
 
 from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.analysis.oracle_baselines import ORACLES
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, check_list
 from leporello.core.files import read_json
 from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.directory import RunDirectory
@@ -41,14 +41,17 @@ class Outcomes:
         return stage
 
 
-def outcomes(runs: Sequence[Path]) -> list[Outcomes]:
+def outcomes(runs: Sequence[Path | str]) -> list[Outcomes]:
     """Returns every pipeline on every task of these runs, in their order.
 
     Raises UserError if a directory has no run, is named twice, or has no finished example.
     """
-    directories = [run.resolve() for run in runs]
-    if repeated := next((run for run in runs if directories.count(run.resolve()) > 1), None):
-        raise UserError(f"{repeated}: the run is named twice")
+    check_list("runs", runs)
+    directories = [Path(run).resolve() for run in runs]
+    if repeated := [run for run in directories if directories.count(run) > 1]:
+        raise UserError(f"{repeated[0]}: the run is named twice")
+    if not directories:
+        raise UserError("runs is empty: name at least one run")
     all_outcomes = []
     for run in runs:
         jobs = [_outcomes_of(job) for job in FinishedRun.at(run).jobs]
