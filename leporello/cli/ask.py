@@ -18,9 +18,7 @@ import typer
 from leporello.cli.options import (
     AsJson,
     Files,
-    RawText,
     print_json,
-    program,
     stderr,
     stdout,
     waiting,
@@ -127,8 +125,6 @@ def ask(
         show = partial(show_answer, stdout(), answer, all_passages=all_passages, seconds=seconds)
         row = answer.row()
     print_json(row) if as_json or typed else show()
-    if not (as_json or typed or each) and answer.certainty == "unsure":
-        _suggest_server(files, session)
     raise typer.Exit(status)
 
 
@@ -137,18 +133,6 @@ def _session(files: Sequence[str], options: AskOptions) -> Session:
 
     with waiting(f"reading {', '.join(files)}"):
         return Session.open([*map(to_path, files)], AskSettings(**vars(options)))
-
-
-def _suggest_server(files: Sequence[str], session: Session) -> None:
-    from leporello.models.servers import running_servers
-
-    if hasattr(session.stages.reader, "base_url"):  # the answer is from a server
-        return
-    names = [f"{kind}:{m.name}" for kind, models in running_servers().items() for m in models or ()]
-    if names:
-        command = shlex.join([*program(), "ask", *files, "--model", names[0]])
-        text = f"Ask a larger model: {command}"
-        stdout().print(text, style="dim", markup=False, soft_wrap=True, no_wrap=True)
 
 
 def _schema(path: Path | None, kind: str) -> str:
@@ -179,7 +163,6 @@ def extract(
     out: Annotated[
         Path, typer.Option("--out", help="Write the table to this .csv or .parquet file.")
     ],
-    raw: RawText = False,
 ) -> None:
     """Fill a table with a row per document and a column per field, and the place of each value."""
     from leporello.cli.display.answer import show_extracted
@@ -189,7 +172,7 @@ def extract(
     fields = fields_from(schema)
     check_table(out)
     rows = [*rows_of(_session(files, options), fields)]
-    write_table(out, fields, rows, raw=raw)
+    write_table(out, fields, rows)
     cells = [cell for row in rows for cell in row.cells]
     failed = sum(cell.failed for cell in cells)
     filled = sum(not cell.reason for cell in cells)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,7 +15,6 @@ from leporello.cli.options import (
     AsJson,
     ConfigFiles,
     Data,
-    RawText,
     RunAt,
     RunsAt,
     out_option,
@@ -26,6 +26,10 @@ from leporello.cli.options import (
 )
 from leporello.core.errors import counted
 
+if TYPE_CHECKING:
+    from leporello.core.table import ResultTable
+
+_EVERY = 2.0  # seconds between updates of `watch`
 Format = Literal["table", "markdown", "csv", "json", "latex"]
 Baseline = Annotated[
     str,
@@ -58,7 +62,6 @@ def compare(
     ] = 10_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Resample with this random seed.")] = 0,
     form: Annotated[Format, typer.Option("--format", help="Print this format.")] = "table",
-    raw: RawText = False,
     everything: Annotated[
         bool,
         typer.Option("--all", help="Print tables of all differences, confidence, coverage, cost."),
@@ -70,24 +73,35 @@ def compare(
     from leporello.analysis.comparison.scores import Draws
     from leporello.analysis.comparison.summary import summary_of
     from leporello.analysis.comparison.tables import rows_of, tables_of
-    from leporello.cli.display.tables import comparison
-    from leporello.core.table import csv_of, latex, markdown
 
     draws = Draws(samples, seed, by_document)
     with waiting("comparing"):
         result = compare_runs(runs, baseline=baseline, tasks=task or (), common=common, draws=draws)
     check_common_task(result)
-    match form:
-        case "table":
-            comparison(stdout(), tables_of(result) if everything else summary_of(result))
-        case "json":
-            print_json(asdict(result))
-        case "csv":
-            typer.echo(csv_of(rows_of(result), raw=raw), nl=False)
-        case "markdown":
-            typer.echo(markdown(tables_of(result)), nl=False)
-        case "latex":
-            typer.echo(latex(tables_of(result)), nl=False)
+    short = form == "table" and not everything
+    texts = summary_of(result) if short else tables_of(result)
+    _print_tables(form, texts, rows_of(result), asdict(result))
+
+
+def _print_tables(
+    form: str,
+    texts: Iterable[ResultTable],
+    rows: Sequence[Mapping[str, Any]],
+    value: Any,  # noqa: ANN401 -- any JSON
+) -> None:
+    """Prints tables in a format: as texts, their `rows` as CSV, or a `value` as JSON."""
+    from leporello.cli.display.tables import comparison
+    from leporello.core.table import csv_of, html, latex, markdown
+
+    if form == "json":
+        print_json(value)
+    elif form == "csv":
+        typer.echo(csv_of(rows), nl=False)
+    elif form in ("table", "terminal"):
+        comparison(stdout(), texts)
+    else:
+        write = {"markdown": markdown, "latex": latex, "html": html}[form]
+        typer.echo(write(texts), nl=form == "html")
 
 
 def report(
@@ -130,9 +144,6 @@ def report(
 
 def watch(
     run: RunAt,
-    every: Annotated[
-        float, typer.Option("--every", min=0.1, help="Update after this many seconds.")
-    ] = 2.0,
     once: Annotated[
         bool, typer.Option("--once", help="Print the progress once, and exit.")
     ] = False,
@@ -158,7 +169,7 @@ def watch(
             live.update(watched(console, watched_run.look(), running=running), refresh=True)
             if not running:
                 return
-            time.sleep(every)
+            time.sleep(_EVERY)
 
 
 def table(
@@ -184,28 +195,13 @@ def table(
         Literal["terminal", "markdown", "latex", "csv", "html", "json"],
         typer.Option("--format", help="Print this format."),
     ] = "terminal",
-    raw: RawText = False,
 ) -> None:
     """Print the table of a paper: published scores, and the scores of finished runs beside them."""
-    from leporello.cli.display.tables import comparison
     from leporello.config.suite_files import suite_named
-    from leporello.core.table import csv_of, html, latex, markdown
     from leporello.suites import suite_tables
     from leporello.suites.layout import records, text_tables
 
     tables = suite_tables(suite_named(suite, config or ()), runs or (), name, config or ())
     texts = [*chain.from_iterable(map(text_tables, tables))]
-    match form:
-        case "terminal":
-            comparison(stdout(), texts)
-        case "markdown":
-            typer.echo(markdown(texts), nl=False)
-        case "latex":
-            typer.echo(latex(texts), nl=False)
-        case "html":
-            typer.echo(html(texts))
-        case "csv":
-            typer.echo(csv_of(records(tables), raw=raw), nl=False)
-        case "json":
-            notes = [note for suite_table in tables for note in suite_table.notes]
-            print_json({"rows": records(tables), "notes": notes})
+    rows, notes = records(tables), [note for entry in tables for note in entry.notes]
+    _print_tables(form, texts, rows, {"rows": rows, "notes": notes})

@@ -44,16 +44,12 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Show which stages lost answers, or every stage and exact input of one example."""
-    if example:
-        _print_example(run, example, stage, as_json=as_json)
-    else:
-        _print_run(run, stage, as_json=as_json)
-
-
-def _print_run(run: Path, stage: str, *, as_json: bool) -> None:
     from leporello.analysis.funnel import funnels
     from leporello.cli.display.explanation import show_funnels
 
+    if example:
+        _print_example(run, example, stage, as_json=as_json)
+        return
     if stage:
         raise UserError(f"--stage {stage}: needs an example; add its id after the run")
     losses = funnels(run)

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from leporello.engine.progress import ProgressDisplay
 
-_WAIT = 1.0  # seconds before a text reports what a command is doing
+INTERRUPTED = 130  # exit status, as typer's
 _CONTROLS = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON escapes those below space
 
 
@@ -235,12 +234,6 @@ ConfigFiles = Annotated[list[Path] | None, option(JobOptions, "config")]
 Overrides = Annotated[list[str] | None, option(JobOptions, "overrides")]
 Metrics = Annotated[list[str] | None, option(JobOptions, "metrics")]
 Split = Annotated[str, option(JobOptions, "split")]
-RawText = Annotated[
-    bool,
-    typer.Option(
-        "--raw", help="Do not put ' before texts in CSV that a spreadsheet would run as formulas."
-    ),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
@@ -287,28 +280,29 @@ def progress_bar(title: str, examples: int | None) -> ProgressDisplay | None:
 
 
 @contextmanager
+def interruptible() -> Iterator[None]:
+    """Ends the command if the user interrupts a block, whose work can be resumed."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        stderr().print("interrupted; run the same command again to resume")
+        raise typer.Exit(INTERRUPTED) from None
+    except SystemExit as error:
+        raise UserError(f"a task or metric tried to exit the process: {error}") from error
+
+
+@contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """Shows a text in the terminal while a block runs that takes more than a second."""
+    """Shows a text in the terminal while a block runs."""
     if not sys.stderr.isatty():
         yield
         return
     line = visible(f"{text} …")[: shutil.get_terminal_size().columns - 1]
-    shown: list[str] = []
-
-    def show() -> None:
-        shown.append(line)
-        typer.echo(line, nl=False, err=True)
-
-    timer = threading.Timer(_WAIT, show)
-    timer.daemon = True
-    timer.start()
+    typer.echo(line, nl=False, err=True)
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
-        if shown:
-            typer.echo("\r\x1b[2K", nl=False, err=True)
+        typer.echo("\r\x1b[2K", nl=False, err=True)
 
 
 def program() -> list[str]:

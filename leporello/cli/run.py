@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leporello.cli.options import (
+    INTERRUPTED,
     AsJson,
     ConfigFiles,
     Data,
     Overrides,
     Unsupervised,
+    interruptible,
     print_json,
     print_plain,
     stderr,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from leporello.config import PipelineSpec, TaskSpec
     from leporello.runs.run import Run
 
-_FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130
+_FAILED, _USERS_MISTAKE = 1, 2
 _FAILURES = 10  # printed at the end of a run; its files contain all failures
 
 
@@ -49,7 +51,7 @@ def run(
     from leporello.runs.run import run as run_jobs
 
     # Output of plug-ins goes to standard error, so that standard output has only results.
-    with _interruptible(), redirect_stdout(sys.stderr):
+    with interruptible(), redirect_stdout(sys.stderr):
         finished = run_jobs(**vars(options))
     if as_json:
         print_json(asdict(finished))
@@ -58,7 +60,7 @@ def run(
     if finished.stopped:
         stderr().print(f"ended early: {finished.stopped}; run the same command again to resume")
     if finished.stopped == "interrupted":
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
     if (
         finished.failures
         or finished.faults
@@ -67,17 +69,6 @@ def run(
         or finished.stopped
     ):
         raise typer.Exit(_FAILED)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        stderr().print("interrupted; run the same command again to resume")
-        raise typer.Exit(_INTERRUPTED) from None
-    except SystemExit as error:
-        raise UserError(f"a task or metric tried to exit the process: {error}") from error
 
 
 def _print_results(console: Console, finished: Run, show: int) -> None:

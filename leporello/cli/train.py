@@ -14,11 +14,11 @@ import typer
 from leporello.cli.options import (
     AsJson,
     Data,
+    interruptible,
     out_option,
     print_json,
     print_plain,
     program,
-    stderr,
     stdout,
     with_options,
 )
@@ -28,8 +28,6 @@ from leporello.jobs.options import FewShotOptions, TrainOptions, TuneOptions
 if TYPE_CHECKING:
     from leporello.training import FittedCalibration, Trained
     from leporello.tuning import Tuned
-
-_INTERRUPTED = 130
 
 
 @with_options(TrainOptions, pipeline=typer.Argument(), out=out_option())
@@ -143,12 +141,8 @@ def tune(
     """
     from leporello.tuning import tune as search
 
-    try:
-        with redirect_stdout(sys.stderr):  # output of plug-ins is not a result
-            tuned = search(**vars(options))
-    except KeyboardInterrupt:
-        stderr().print("interrupted; run the same command again to resume")
-        raise typer.Exit(_INTERRUPTED) from None
+    with interruptible(), redirect_stdout(sys.stderr):  # output of plug-ins is not a result
+        tuned = search(**vars(options))
     if as_json:
         print_json(asdict(tuned))
         return

@@ -57,11 +57,6 @@ def check_combiner(keys: Mapping[str, Tree]) -> None:
             f"the combiner {name} compares pairs of texts, and {classes[0]} does not read pairs:"
             " choose a model for PairClassifier, or another pipeline"
         )
-    if name not in _PAIRS and classes[:1] == ["PairClassifier"]:
-        raise UserError(
-            f"PairClassifier reads pairs of texts, and the combiner {name} sends passages: choose"
-            f" another model, or a pipeline with the combiner {' or '.join(_PAIRS)}"
-        )
 
 
 def _reader(word: Tree, old: Tree | None) -> Tree:

@@ -192,8 +192,7 @@ class SweepPoints:
     def _one(self, parameter: Parameter, tree: Tree, path: _Path, kind: Kind | None) -> _Options:
         if kind is None:
             value, problem = validate(parameter, tree)
-            problem = problem or self._fault_of_role(parameter, value)
-            problem = problem or _fault_of_backend(parameter, value)
+            problem = problem or self._fault_of_name(parameter, value)
             if problem:
                 self._fault(tree, path, problem)
             return [((), value)]
@@ -226,7 +225,13 @@ class SweepPoints:
             return []
         return [_combine(choice) for choice in itertools.product(*options)]
 
-    def _fault_of_role(self, parameter: Parameter, value: object) -> str | None:
+    def _fault_of_name(self, parameter: Parameter, value: object) -> str | None:
+        """Returns the fault of the name of a backend or a role, or None."""
+        if marked(parameter.annotation, BACKEND_MARK):  # the constructor would report it last
+            try:
+                find_class(str(value), BACKEND, Path())
+            except ClassError as error:
+                return str(error)
         if self.roles is None or not marked(parameter.annotation, ROLE_MARK):
             return None
         used = value if isinstance(value, (tuple, list)) else (value,)
@@ -271,16 +276,6 @@ class SweepPoints:
     def _fault(self, tree: Tree, path: _Path, text: str) -> None:
         where = ".".join(filter(None, (self.owner, _text(path))))
         self.faults.append(tree.fault(f"{where}: {text}"))
-
-
-def _fault_of_backend(parameter: Parameter, value: object) -> str | None:
-    """Returns the fault of a backend's name, which the constructor would report last, or None."""
-    try:
-        if marked(parameter.annotation, BACKEND_MARK):
-            find_class(str(value), BACKEND, Path())
-    except ClassError as error:
-        return str(error)
-    return None
 
 
 def spec_of(text: str, kind: Kind, owner: str) -> Spec:

@@ -112,9 +112,9 @@ def csv_text(rows: Iterable[Iterable[object]], *, raw: bool = False) -> str:
     return file.getvalue()
 
 
-def csv_of(records: Sequence[Mapping[str, object]], *, raw: bool = False) -> str:
+def csv_of(records: Sequence[Mapping[str, object]]) -> str:
     """Returns records with equal keys as CSV; see `csv_text`."""
-    return csv_text([*records[:1], *(record.values() for record in records)], raw=raw)
+    return csv_text([*records[:1], *(record.values() for record in records)])
 
 
 def _without_formula(value: object) -> object:

@@ -12,9 +12,8 @@ from typing import Any
 from leporello.config import Pipeline
 from leporello.core.annotations import annotations_of, roles_of
 from leporello.core.calls import derived
-from leporello.core.calls.contracts import StageError, in_role, load_models
+from leporello.core.calls.contracts import StageError, in_role, load_models, resumption
 from leporello.core.calls.stage_calls import stage_call
-from leporello.core.errors import ReadError
 from leporello.core.notes import collect_notes, note
 from leporello.core.passages import fault_of, flat_read, from_table, to_table
 from leporello.core.protocols import ANSWER
@@ -58,15 +57,6 @@ class EnricherRunner:
     limits: Limits = field(default_factory=Limits)  # limits of batch size and time
     listener: Listener = field(default_factory=Listener)
     attempts: Attempts = field(default_factory=Attempts)  # log of started operations
-
-    def begin(self, number: int) -> None:
-        """Logs the start of an operation on a document.
-
-        Raises:
-            ExampleError: The operation has killed its workers.
-        """
-        if self.attempts.begin("enrich", number) >= TRIES:
-            raise ExampleError("enricher", self.attempts.cause)
 
     def prepare(self, chunks: Sequence[Chunk], number: int, store: MemoryStore) -> None:
         """Computes or restores the passages of a document; the document and the store keep them.
@@ -144,16 +134,12 @@ class EnricherRunner:
             _check_roles(self.stages, requests)
             reads = [flat_read(request) for request in requests if isinstance(request, Read)]
             replies = enricher_reads.replies(reads)
-            failed = next((reply for reply in replies if isinstance(reply, ReadError)), None)
-            if failed:
-                resume = partial(generator.throw, failed)
-                continue
             outputs = iter(replies)
             answers = [
                 reader_property(self.stages, r) if isinstance(r, Fit | Generates) else next(outputs)
                 for r in requests
             ]
-            resume = partial(generator.send, answers)
+            resume = resumption(generator, answers)
         raise StageError(f"{name} yielded {_MOST_ROUNDS:,} times without returning passages")
 
 
@@ -198,7 +184,9 @@ class _EnricherReads:
             ]
         listener = self._runner.listener
         listener.before_step()
-        self._runner.begin(self._number)
+        attempts = self._runner.attempts
+        if attempts.begin("enrich", self._number) >= TRIES:  # it has killed its workers
+            raise ExampleError("enricher", attempts.cause)
         listener.reading(len(batch))
         replies = reader.read(batch)
         listener.has_read(reader.statistics)

@@ -133,13 +133,10 @@ def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[Extract
         yield ExtractedRow(loss.place, (ExtractedCell(reason=loss.why, failed=True),) * len(fields))
 
 
-def write_table(
-    path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow], *, raw: bool = False
-) -> None:
+def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
     """Writes a table atomically, with each field's value, place and confidence.
 
-    The suffix decides the format. With `raw`, a CSV file keeps texts that spreadsheets would run as
-    formulas.
+    The suffix decides the format.
 
     Raises:
         UserError: The file cannot be written.
@@ -151,7 +148,7 @@ def write_table(
 
             pq.write_table(_arrow(fields, rows), part)
         else:
-            part.write_text(_csv(fields, rows, raw=raw), encoding="utf-8", newline="")
+            part.write_text(_csv(fields, rows), encoding="utf-8", newline="")
         part.replace(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
@@ -211,14 +208,14 @@ def _values(field: AnswerField, cell: ExtractedCell) -> Mapping[str, Any]:
     }
 
 
-def _csv(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow], *, raw: bool) -> str:
+def _csv(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> str:
     names = (name for field in fields for name in _values(field, ExtractedCell()))
     lines = [["document", *names]]
     for row in rows:
         pairs = zip(fields, row.cells, strict=True)
         values = (value for pair in pairs for value in _values(*pair).values())
         lines.append([row.document, *map(as_answer, values)])
-    return csv_text(lines, raw=raw)
+    return csv_text(lines)
 
 
 def _arrow(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> pa.Table:

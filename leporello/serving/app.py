@@ -59,7 +59,8 @@ def application(documents: OpenDocuments) -> Starlette:
         Route("/documents/{number}/pdf", answers.pdf),
         Route("/documents/{number}/ask", answers.ask, methods=["POST"]),
     ]
-    return Starlette(routes=routes, exception_handlers={HTTPException: refused, Exception: refused})
+    handlers = dict.fromkeys((HTTPException, UserError, Exception), refused)
+    return Starlette(routes=routes, exception_handlers={**handlers})
 
 
 async def _asset(kind: str, files: list[Path], _: Request) -> Response:
@@ -82,10 +83,7 @@ class _Answers:
 
     async def add(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
-        try:
-            number = await self.documents.add(name, request.stream())
-        except UserError as error:
-            return _json({"error": str(error)}, 413 if isinstance(error, TooLargeError) else 422)
+        number = await self.documents.add(name, request.stream())
         return _json(self.documents.about(number).model_dump())
 
     async def turns(self, request: Request) -> Response:
@@ -111,15 +109,14 @@ class _Answers:
 
     async def ask(self, request: Request) -> Response:
         session = self._session(request)
-        try:
-            content = await body(
-                request, 4 * _LONGEST
-            )  # UTF-8 has at most four bytes per character
+        too_long = TooLargeError(f"a question may have at most {_LONGEST:,} characters")
+        try:  # UTF-8 has at most four bytes per character
+            content = await body(request, 4 * _LONGEST)
         except TooLargeError:
-            content = b"?" * (_LONGEST + 1)
+            raise too_long from None
         question = content.decode("utf-8", "replace").strip()
         if len(question) > _LONGEST:
-            return _json({"error": f"a question may have at most {_LONGEST:,} characters"}, 413)
+            raise too_long
         return StreamingResponse(_steps(session, question), media_type="application/x-ndjson")
 
     def session(self, number: int) -> Session:

@@ -58,10 +58,11 @@ def tool_routes(session_of: Callable[[int], Session]) -> list[Route]:
 
 async def refused(_: Request, error: Exception) -> Response:
     """Returns an error as JSON with a message."""
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    detail = (
-        error.detail if isinstance(error, HTTPException) else f"{type(error).__name__}: {error}"
-    )
+    status, detail = 500, f"{type(error).__name__}: {error}"
+    if isinstance(error, HTTPException):
+        status, detail = error.status_code, error.detail
+    if isinstance(error, UserError):
+        status, detail = 413 if isinstance(error, TooLargeError) else 422, str(error)
     messages = {
         "Not Found": "This address does not exist; /docs lists all addresses.",
         "Method Not Allowed": "This address needs another method; see /docs.",
@@ -80,9 +81,6 @@ def _endpoint(
             reply = await run_in_threadpool(tool, session_of(values.pop("document")), **values)
         except ValidationError as error:
             raise HTTPException(422, _sentence(error)) from None
-        except UserError as error:
-            status = 413 if isinstance(error, TooLargeError) else 422
-            raise HTTPException(status, str(error)) from None
         return JSONResponse(reply.model_dump())
 
     return answer

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from leporello.analysis.comparison.outcomes import derived
 from leporello.analysis.comparison.scores import Draws, scores_of
 from leporello.config.suites import Suite
-from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_you_mean, reworded
 from leporello.core.yaml.tree import Tree, read_tree
 from leporello.jobs.directory import RunDirectory, runs_in
 from leporello.jobs.files import JobFiles
@@ -86,7 +86,7 @@ def _fault(tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a mapping of pyd
             tree = tree.value[key]
         tree = tree.items.get(str(key), tree)
     place = ".".join(map(str, error["loc"]))
-    return tree.fault(f"{place}: {error['msg']}")
+    return tree.fault(f"{place}: {reworded(error['msg'])}")
 
 
 def _faults(published: PublishedPaper, tree: Tree) -> Iterator[Fault]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
@@ -100,7 +100,11 @@ def rounds_of(tasks: Sequence[TunedTask], seed: int) -> list[Round]:
     """
     crossed = min(len(task.documents) for task in tasks) < _FEW
     parts: dict[str, int] = {}
-    orders = {task.name: _shuffled(task.documents, seed) for task in tasks}
+    # Shuffled by a hash, so that a document has the same place in all processes.
+    orders = {
+        task.name: sorted(task.documents, key=lambda key: sha256(f"{seed} {key}".encode()).digest())
+        for task in tasks
+    }
     for keys in orders.values():
         for number, key in enumerate(keys):
             parts.setdefault(key, number % (_FOLDS if crossed else _PARTS))
@@ -115,10 +119,6 @@ def _sides(orders: Documents, parts: Mapping[str, int], number: int) -> Iterator
             task: [key for key in keys if (parts[key] == number) == inside]
             for task, keys in orders.items()
         }
-
-
-def _shuffled(keys: Iterable[str], seed: int) -> list[str]:
-    return sorted(keys, key=lambda key: sha256(f"{seed} {key}".encode()).digest())
 
 
 def leading(documents: Documents, share: float, least: int) -> Documents:

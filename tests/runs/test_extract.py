@@ -47,17 +47,15 @@ def test_a_table_has_each_value_with_its_place(folder: Path) -> None:
     assert (quern["price"], quern["price.reason"]) == ("", "not in the document")
 
 
-@pytest.mark.parametrize("raw", [False, True])
-def test_texts_in_csv_are_not_formulas(tmp_path: Path, raw: bool) -> None:
-    """Texts of a document are escaped unless `--raw` is given; numbers stay numbers."""
+def test_texts_in_csv_are_not_formulas(tmp_path: Path) -> None:
+    """Texts of a document are escaped; numbers stay numbers."""
     name = "=HYPERLINK(1).txt"
     fields = "fields: {total: {type: number, description: What is the total?}}"
     write_files(tmp_path, {name: "The total is -5.", "fields.yaml": fields})
     out = tmp_path / "table.csv"
-    line = ("extract", tmp_path / name, "--schema", tmp_path / "fields.yaml", "--out", out)
-    leporello(*line, *["--raw"] * raw)
+    leporello("extract", tmp_path / name, "--schema", tmp_path / "fields.yaml", "--out", out)
     [row] = csv.DictReader(out.open(encoding="utf-8"))
-    assert row["document"] == ("" if raw else "'") + name
+    assert row["document"] == f"'{name}"
     assert row["total"] == "-5"
 
 

@@ -14,7 +14,6 @@ from rich.segment import Segment
 from leporello.core.errors import visible
 
 _EXCERPT = 360  # characters
-_FIRST = 20  # characters of the file and the outermost heading
 
 
 class SafeConsole(Console):
@@ -38,25 +37,6 @@ def excerpt(text: str, most: int = _EXCERPT) -> str:
     """Returns the beginning of a text, at most this many characters, on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else f"{flat[:most].rpartition(' ')[0] or flat[:most]} …"
-
-
-def place_within(place: str, console: Console, taken: int = 0) -> str:
-    """Returns a place, shortened to fit in a line of a terminal with `taken` further characters.
-
-    Places are such as `report.md The Title > 3 Works > 3.5 The memorandum`. Without a terminal
-    nothing is shortened.
-    """
-    room = console.width - taken
-    first, *headings = place.split(" > ")
-    if not console.is_terminal or len(place) <= room or not headings:
-        return place
-    # The file and the innermost heading are kept.
-    below = " > ".join(["", *headings])
-    if len(below) > room - _FIRST:
-        below = f" > … > {headings[-1]}"
-    free = max(room - len(below) - 2, _FIRST)
-    short = (first if len(first) <= free else f"{first[:free].rpartition(' ')[0]} …") + below
-    return short if len(short) <= room else f"{short[: max(room, _FIRST) - 1]}…"
 
 
 class RichProgress:

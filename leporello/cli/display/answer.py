@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from leporello.cli.display import excerpt, place_within
+from leporello.cli.display import excerpt
 from leporello.cli.options import print_plain
 from leporello.core.calls.answers import Item
 from leporello.core.coverage import loss_lines
@@ -132,9 +132,8 @@ def _show_passage(console: Console, name: str, passage: CitedPassage, answer: An
     unread = "" if passage.read else ", not read"
     kind = "" if verbatim else f", {passage.kind}"
     place = cited(answer.document, inside[0]) if inside else passage.place
-    details = f" ({name}{kind}{unread})"
-    head = place_within(place, console, len(details)) + details
-    console.print(f"[dim]{escape(head)}[/dim]", highlight=False)
+    head = escape(f"{place} ({name}{kind}{unread})")
+    console.print(f"[dim]{head}[/dim]", highlight=False)
     console.print(_markup(passage, inside))
 
 

@@ -15,15 +15,15 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from leporello.analysis.example_trace import ANSWERED, Gold, gold_of
-from leporello.cli.display import excerpt, place_within
+from leporello.analysis.example_trace import ANSWERED, gold_of
+from leporello.cli.display import excerpt
 from leporello.cli.display.answer import show_items
 from leporello.cli.display.tables import show_table
 from leporello.core.calls.answers import items_of, way_of
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.errors import counted
 from leporello.core.passages import Passage, derivation, reading_text
-from leporello.core.records import Span
+from leporello.core.records import Example, Span
 from leporello.text.outline import cited
 
 if TYPE_CHECKING:
@@ -98,15 +98,15 @@ def _answer(console: Console, explanation: Explanation) -> None:
 
 def _chunks(console: Console, explanation: Explanation) -> None:
     console.print(f"chunks     {len(explanation.chunks)}")
-    spans = _proof(gold_of(explanation.example))
+    spans = _proof(explanation.example)
     for span in spans[:_PLACES_SHOWN]:
         text = escape(
             excerpt(explanation.example.document.text[span.start : span.end], _TEXT_SHOWN)
         )
         position = _chunk_of(span, explanation.chunks)
         place = cited(explanation.example.document, span)
-        console.print(f"  {_kind(explanation)}  {position}")
-        console.print(f"      {escape(place_within(place, console, 6))}", soft_wrap=True)
+        console.print(f"  {explanation.fate.gold}  {position}")
+        console.print(f"      {escape(place)}", soft_wrap=True)
         console.print(Padding(f"[dim]{text}[/dim]", (0, 0, 0, 6)))
     _more(console, len(spans) - _PLACES_SHOWN, "place")
 
@@ -125,21 +125,19 @@ def _chunk_of(span: Span, chunks: Iterable[Span]) -> str:
 
 
 def _hits(console: Console, explanation: Explanation) -> None:
-    gold = _proof(gold_of(explanation.example))
+    gold = _proof(explanation.example)
     prediction, document = explanation.prediction, explanation.example.document
     for rank, (start, end, score) in enumerate(prediction.hits[:_HITS_SHOWN]):
         spans, passage = prediction.hit_spans[rank], prediction.passages.get(rank)
         has_proof = any(_touches(gold, span.start, span.end) for span in spans)
-        marks = f"[bold green]{_kind(explanation)}[/bold green] " if has_proof else ""
+        marks = f"[bold green]{explanation.fate.gold}[/bold green] " if has_proof else ""
         is_read = any(_touches(prediction.read, span.start, span.end) for span in spans)
         is_represented = any(_touches(prediction.stood_for, span.start, span.end) for span in spans)
         marks += "[green]read[/green]" if is_read else _REPRESENTED if is_represented else _UNREAD
         marks += f" {passage.kind}" if passage else ""
         text = escape(excerpt(passage.text if passage else document.text[start:end], _TEXT_SHOWN))
-        head = f"  hit {rank + 1}  {score:.3g}  {marks}  "
-        indent = len(Text.from_markup(head))
-        place = escape(place_within(cited(document, Span(start, end)), console, indent))
-        console.print(f"{head}{place}", soft_wrap=True)
+        place = escape(cited(document, Span(start, end)))
+        console.print(f"  hit {rank + 1}  {score:.3g}  {marks}  {place}", soft_wrap=True)
         console.print(Padding(f"[dim]{text}[/dim]", (0, 0, 0, 6)))
         if rank in explanation.passages:
             _derivation(console, explanation.passages[rank])
@@ -204,18 +202,13 @@ def _lost(console: Console, explanation: Explanation) -> None:
     else:
         wrong = "; [red]the answer is wrong[/red]" if trace.lost_at else ""
         verdict = f"[green]kept through every stage[/green]{wrong}"
-    console.print(f"{_kind(explanation):<10} {verdict}")
+    console.print(f"{explanation.fate.gold:<10} {verdict}")
 
 
-def _kind(explanation: Explanation) -> str:
-    return explanation.fate.gold
-
-
-def _proof(gold: Gold | None) -> list[Span]:
+def _proof(example: Example) -> list[Span]:
     """Returns all spans that prove the answer, alone or with others."""
-    return (
-        sorted({span for alternative in gold.alternatives for span in alternative}) if gold else []
-    )
+    gold = gold_of(example)
+    return sorted({s for spans in gold.alternatives for s in spans}) if gold else []
 
 
 def _touches(spans: Iterable[Span], start: int, end: int) -> bool:
