@@ -29,7 +29,6 @@ from leporello.core.errors import counted
 if TYPE_CHECKING:
     from leporello.core.table import ResultTable
 
-_EVERY = 2.0  # seconds between updates of `watch`
 Format = Literal["table", "markdown", "csv", "json", "latex"]
 Baseline = Annotated[
     str,
@@ -169,7 +168,7 @@ def watch(
             live.update(watched(console, watched_run.look(), running=running), refresh=True)
             if not running:
                 return
-            time.sleep(_EVERY)
+            time.sleep(2)
 
 
 def table(

@@ -61,13 +61,8 @@ def run(
         stderr().print(f"ended early: {finished.stopped}; run the same command again to resume")
     if finished.stopped == "interrupted":
         raise typer.Exit(INTERRUPTED)
-    if (
-        finished.failures
-        or finished.faults
-        or finished.cured
-        or finished.differing
-        or finished.stopped
-    ):
+    problems = (finished.failures, finished.faults, finished.cured, finished.differing)
+    if finished.stopped or any(problems):
         raise typer.Exit(_FAILED)
 
 

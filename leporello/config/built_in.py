@@ -8,16 +8,15 @@ that it needs; `config.reference.catalogue` writes the table, and a test checks 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from leporello.core.errors import UserError
 from leporello.core.yaml.tree import Tree, read_tree
 
 SECTIONS = ("pipelines", "tasks", "suites")
-_T = TypeVar("_T")
 
 
 @cache
@@ -45,29 +44,15 @@ def is_built_in(file: Path | None) -> bool:
 @cache
 def built_in_names() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     """Returns the table of names: the file and the row of `list`, by section and name."""
-    return _read("papers/names.json", _names)
-
-
-def _names(path: Path) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    path = built_in_path().parent / "papers" / "names.json"
     names: dict[str, dict[str, dict[str, Any]]] = json.loads(path.read_text("utf-8"))
-    if not isinstance(names, dict) or names.keys() != {*SECTIONS}:
-        raise ValueError(f"{path}: its sections are not {', '.join(SECTIONS)}")
     return names
 
 
 @cache
 def built_in_tree(file: str) -> Tree:
     """Returns a built-in file by its name in the table."""
-    return _read(file, read_tree)
-
-
-def _read(file: str, read: Callable[[Path], _T]) -> _T:
-    path = built_in_path().parent / file
-    try:
-        return read(path)
-    except (UserError, OSError, ValueError) as error:
-        text = f"{error}\n{path} is part of Leporello: install Leporello again"
-        raise UserError(text) from None
+    return read_tree(built_in_path().parent / file)
 
 
 class Entries(Mapping[str, Tree]):
@@ -85,7 +70,7 @@ class Entries(Mapping[str, Tree]):
         entry = section.items.get(name) if section else None
         if entry is None or not isinstance(entry.value, dict):
             text = f"{built_in_path().parent / file}: {self._key} has no entry {name!r}, which"
-            raise UserError(f"{text} papers/names.json lists: install Leporello again")
+            raise UserError(f"{text} papers/names.json lists: run `make names`")
         return entry
 
     def __contains__(self, name: object) -> bool:

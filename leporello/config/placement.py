@@ -180,9 +180,6 @@ def visible_gpus() -> list[str]:
     return [str(number) for number, _ in enumerate(devices)]
 
 
-_SWEPT = "takes one value and cannot be swept, because no result depends on a placement"
-
-
 @dataclass(frozen=True)
 class PlacementSpec:
     """Checked settings of `placement:`.
@@ -224,5 +221,5 @@ def check_placement(owner: str, tree: Tree) -> tuple[PlacementSpec, list[Fault]]
 
 def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:
     if isinstance(tree.value, list) or name == "sweep" or "sweep" in tree.items:
-        return None, _SWEPT
+        return None, "takes one value and cannot be swept: no result depends on a placement"
     return setting(Placement, name, tree)

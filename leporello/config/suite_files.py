@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from leporello.config.layers import Layers
+from leporello.config.parameters import adapter
 from leporello.config.specs import TaskSpec
 from leporello.config.suites import Suite, SuiteColumn, SuiteRow, SuiteSubmission
 from leporello.core.environment.input_limits import COLUMNS
@@ -45,7 +45,7 @@ def suite_of(layers: Layers, name: str) -> tuple[Suite | None, list[Fault]]:
         text = f"suites.{name}: has {count:,} columns; at most {COLUMNS:,} are allowed"
         return None, [tree.fault(text)]
     try:
-        suite = _adapter().validate_python(_completed(name, tree))
+        suite = adapter(Suite).validate_python(_completed(name, tree))
     except ValidationError as error:
         return None, [_fault(name, tree, detail) for detail in error.errors()]
     return suite, [*_unknown_columns(suite)]
@@ -92,11 +92,6 @@ def _problem_with(tasks: Mapping[str, TaskSpec], name: str, settings: str) -> st
     except UserError as error:
         return str(error)
     return None
-
-
-@cache
-def _adapter() -> TypeAdapter[Suite]:
-    return TypeAdapter(Suite)
 
 
 def _count(tree: Tree) -> int:

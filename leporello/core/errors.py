@@ -134,10 +134,8 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
 
 def no_such(kind: str, name: str, names: Iterable[str]) -> str:
     """Returns `there is no KIND 'name'; did you mean …`."""
-    choices = [*names]
-    is_listed = kind in ("pipeline", "task") and len(choices) > _LISTED
-    more = f"; `list {kind}s` prints all {len(choices):,}" if is_listed else ""
-    return f"there is no {kind} {name!r}{did_you_mean(name, choices)}{more}"
+    more = f"; `list {kind}s` prints all" if kind in ("pipeline", "task") else ""
+    return f"there is no {kind} {name!r}{did_you_mean(name, names)}{more}"
 
 
 def likely(name: str, allowed: Iterable[str]) -> str:

@@ -58,6 +58,15 @@ class EnricherRunner:
     listener: Listener = field(default_factory=Listener)
     attempts: Attempts = field(default_factory=Attempts)  # log of started operations
 
+    def begin(self, number: int) -> None:
+        """Logs the start of an operation on a document.
+
+        Raises:
+            ExampleError: The operation has killed its workers.
+        """
+        if self.attempts.begin("enrich", number) >= TRIES:
+            raise ExampleError("enricher", self.attempts.cause)
+
     def prepare(self, chunks: Sequence[Chunk], number: int, store: MemoryStore) -> None:
         """Computes or restores the passages of a document; the document and the store keep them.
 
@@ -184,9 +193,7 @@ class _EnricherReads:
             ]
         listener = self._runner.listener
         listener.before_step()
-        attempts = self._runner.attempts
-        if attempts.begin("enrich", self._number) >= TRIES:  # it has killed its workers
-            raise ExampleError("enricher", attempts.cause)
+        self._runner.begin(self._number)
         listener.reading(len(batch))
         replies = reader.read(batch)
         listener.has_read(reader.statistics)

@@ -114,11 +114,11 @@ def report(
             of a task in common, or the file cannot be written.
     """
     check_list("runs", runs)
-    runs, out = [*map(Path, runs)], Path(out)
-    check_own(out, _MARK)
-    comparison = compare(runs, baseline=baseline, tasks=tasks, common=True, draws=draws)
+    paths, file = [*map(Path, runs)], Path(out)
+    check_own(file, _MARK)
+    comparison = compare(paths, baseline=baseline, tasks=tasks, common=True, draws=draws)
     names = short_names([e.label for task in comparison.boards for e in task.entries])
-    example_facts = facts(runs)
+    example_facts = facts(paths)
     examples_of_all = sum(max(e.examples for e in task.entries) for task in comparison.boards)
     share = _CHARACTERS / max(1, examples_of_all)
     packed = [
@@ -126,7 +126,7 @@ def report(
              characters=min(share, _EACH), inputs=inputs)
         for task in comparison.boards
     ]  # fmt: skip
-    data = ReportData(runs, comparison, packed, example_facts, names)
+    data = ReportData(paths, comparison, packed, example_facts, names)
     all_sections = [*_sections(data, sections)]
     notes = [
         *example_facts.notes,
@@ -135,7 +135,7 @@ def report(
     ]
     boards = [*map(board, count(), comparison.boards, packed)]
     page = {
-        "title": f"Report on {', '.join(run.resolve().name for run in runs)}",
+        "title": f"Report on {', '.join(run.resolve().name for run in paths)}",
         "boards": boards,
         "has_losses": any(task.losses for task in boards),
         "has_differences": any(
@@ -144,7 +144,7 @@ def report(
         "sections": [(name, s) for name, s in all_sections if s.text or s.tables or s.plots],
         "opened": bool(sections),
         "tables": tables_of(comparison),
-        "sources": [_source(run) for run in runs],
+        "sources": [_source(run) for run in paths],
         "tasks": [(examples.task, examples.index) for examples in packed],
         "pieces": [
             (f"piece-{task}-{number}", data)
@@ -153,9 +153,9 @@ def report(
         ],
         "notes": notes,
     }
-    write(page, out)
+    write(page, file)
     total = sum(len(examples.ids) for examples in packed)
-    return Report(out, out.stat().st_size, total, tuple(notes))
+    return Report(file, file.stat().st_size, total, tuple(notes))
 
 
 def _sections(data: ReportData, names: Sequence[str]) -> Iterator[tuple[str, ReportSection]]:

@@ -87,9 +87,8 @@ def _endpoint(
 
 
 def _sentence(error: ValidationError) -> str:
-    places = (".".join(map(str, fault["loc"])) or "the request" for fault in error.errors())
-    texts = (reworded(fault["msg"]) for fault in error.errors())
-    return "; ".join(f"{place}: {text}" for place, text in zip(places, texts, strict=True))
+    faults = ((".".join(map(str, f["loc"])), reworded(f["msg"])) for f in error.errors())
+    return "; ".join(f"{place or 'the request'}: {text}" for place, text in faults)
 
 
 @cache

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from leporello.analysis.comparison.outcomes import derived
 from leporello.analysis.comparison.scores import Draws, scores_of
+from leporello.config.parameters import adapter
 from leporello.config.suites import Suite
 from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_you_mean, reworded
 from leporello.core.yaml.tree import Tree, read_tree
@@ -66,7 +67,7 @@ def published_of(suite: Suite) -> PublishedPaper:
         return PublishedPaper()
     tree = read_tree(suite.file)
     try:
-        published = TypeAdapter(PublishedPaper).validate_python(tree.plain())
+        published = adapter(PublishedPaper).validate_python(tree.plain())
     except ValidationError as error:
         raise ConfigError([_fault(tree, detail) for detail in error.errors()]) from None
     faults = [*_faults(published, tree), *_unmatched(suite, published)]

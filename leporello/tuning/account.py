@@ -121,11 +121,8 @@ class Account:
 
         `what` is the point that was not scored on the documents, with its verb.
         """
-        searches = (
-            "; documents are few, so several searches share the budget"
-            if self.search < self.searches
-            else ""
-        )
+        shared = "; documents are few, so several searches share the budget"
+        searches = shared if self.search < self.searches else ""
         return UserError(
             f"--budget {self.text!r} is too small for one point: {what} not scored on"
             f" {counted(documents, 'document')} after {seconds:.0f} s{searches}; increase it, or"

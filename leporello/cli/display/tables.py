@@ -138,11 +138,8 @@ def reuses(console: Console, shown: Sequence[Reuse]) -> None:
         console.print(f"[bold]{escape(' on '.join(job))}[/bold]", highlight=False)
         for r in (reuse for reuse in shown if (reuse.pipeline, reuse.task) == job):
             state = "cached" if r.kept else "not cached"
-            words = (
-                "the most similar entry differs in "
-                if r.differs.endswith(": changed") or " -> " in r.differs
-                else ""
-            )
+            is_change = r.differs.endswith(": changed") or " -> " in r.differs
+            words = "the most similar entry differs in " if is_change else ""
             reason = f"; {words}{r.differs}" if r.differs else ""
             print_plain(console, f"  {r.kind} by {r.stage}: {state}{reason}")
 
