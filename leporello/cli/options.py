@@ -314,7 +314,7 @@ def program() -> list[str]:
     python, this, here = shutil.which("python"), Path(sys.executable).absolute(), Path.cwd()
     # Links are not resolved: a link to another environment's interpreter is another python.
     is_same = python is not None and Path(python).absolute() == this
-    other = this.relative_to(here) if this.is_relative_to(here) else this
-    shortest = "python" if is_same else str(other)
+    path = this.relative_to(here) if this.is_relative_to(here) else this
+    shortest = "python" if is_same else str(path)
     is_module = Path(script).name == "__main__.py"
     return [shortest, *(["-m", "leporello"] if is_module else [script])]

@@ -67,7 +67,7 @@ def published_of(suite: Suite) -> PublishedPaper:
         return PublishedPaper()
     tree = read_tree(suite.file)
     try:
-        published = adapter(PublishedPaper).validate_python(tree.plain())
+        published: PublishedPaper = adapter(PublishedPaper).validate_python(tree.plain())
     except ValidationError as error:
         raise ConfigError([_fault(tree, detail) for detail in error.errors()]) from None
     faults = [*_faults(published, tree), *_unmatched(suite, published)]

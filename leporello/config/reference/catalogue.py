@@ -64,7 +64,7 @@ def listing(
         classes = ([*built_ins(kind), *plug_ins().get(kind.group, ())] for kind in ALL_KINDS)
         names = [*KINDS_OF_THINGS, *chain.from_iterable([*classes, *built_in_names().values()])]
         hint = likely(what, names) or f"; lists: {', '.join(KINDS_OF_THINGS)}"
-        raise UserError(f"there is no list or entry {what!r}{hint}")
+        raise UserError(f"{what!r} is not a list or an entry{hint}")
     config = _loaded(files) if files else None
     lists = {kind: _list(config, kind) for kind in ([what] if what else KINDS_OF_THINGS)}
     if not word and not is_offline:
