@@ -190,6 +190,8 @@ def _paths_and_question(arguments: list[str]) -> tuple[list[Path], str | None]:
     from leporello.loaders.files import known_suffixes
 
     *files, last = arguments
+    if "" in files:
+        raise UserError("the name of a file is empty")
     folders = [file for file in files if Path(file).is_dir()]
     for pattern in arguments if folders else ():
         if "*" in pattern and not re.search(r"[\s/]", pattern):

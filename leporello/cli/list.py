@@ -208,7 +208,7 @@ def gc(
     size = sum(entry.size for entry in surplus)
     removable = f"{counted(len(surplus), 'entry')}, {size_text(size)}"
     is_asked = size > _ASKED and not yes and sys.stdin.isatty()
-    if dry_run or is_asked:
+    if surplus and (dry_run or is_asked):
         cache_contents(stdout(), stored.root, _by_kind(surplus))
     if dry_run:
         typer.echo(f"would remove {removable}")

@@ -117,7 +117,7 @@ def test_recall_counts_the_evidence_that_hits_cover(
 
 
 def test_unknown_metrics_are_named() -> None:
-    with pytest.raises(UserError, match="no metric 'rogue'; did you mean 'rouge'; there are"):
+    with pytest.raises(UserError, match="no metric 'rogue'; did you mean 'rouge'; name your own"):
         metrics_of(["f1", "rogue"])
     with pytest.raises(UserError, match="no metric 'F2'"):
         check_metrics(["F2"])
