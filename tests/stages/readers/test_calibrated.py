@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pytest
-from tiny_models import save, save_classifier
+from row_files import write_rows
 
 from leporello.api import run
 from leporello.core.calls.stage_calls import read as checked_read
@@ -100,73 +101,35 @@ def test_two_choices_with_scores_are_required() -> None:
         Calibrated(Writes()).read(_reads([1.0]))
 
 
-CONFIG = """
-pipelines:
-  counted:
-    chunker: {class: Lines, size: 3}
-    reader: &lm
-      class: CausalLM
-      model: ./lm
-      prompt: "{context} is"
-      chat: false
-      max_input_tokens: 128
-    combiner: Percentage
-  learned:
-    extends: counted
-    reader:
-      class: Calibrated
-      reader: *lm
-    combiner: {class: Percentage, share: pooled, digits: 1}
-  sentiment:
-    extends: counted
-    reader: {class: Classifier, model: ./bert, max_input_tokens: 128}
-    combiner: {class: Percentage, positive: POSITIVE, negative: NEGATIVE}
-tasks:
-  shares: {class: JsonLines, path: "{split}.jsonl", metrics: [exponential_similarity]}
-"""
-
-
-def _rows(texts: Sequence[Sequence[str]], shares: Sequence[int]) -> str:
-    rows = (
-        {"id": str(n), "document": "\n".join(lines), "question": "?", "references": [f"{share}%"]}
-        for n, (lines, share) in enumerate(zip(texts, shares, strict=True))
-    )
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Folder with a config, a tiny model, a tiny classifier and digests.
-
-    The model gives lines of digests with higher percentages higher scores.
-    """
-    save("gpt2", tmp_path / "lm")
-    save_classifier("bert", tmp_path / "bert", ("NEGATIVE", "POSITIVE"))
-    (tmp_path / "mine.yaml").write_text(CONFIG)
+def test_a_pipeline_learns_to_return_percentages(
+    tmp_path: Path, tiny: Callable[[str], str]
+) -> None:
+    """Lines of the digests with higher percentages have higher scores of the tiny model."""
+    options: dict[str, Any] = {"prompt": "{context} is", "chat": False, "max_input_tokens": 128}
     lines = [f"{word} {letter} cat" for word in ("the", "boots", "mill") for letter in "abcdefgh"]
-    reader = CausalLM(str(tmp_path / "lm"), prompt="{context} is", chat=False, max_input_tokens=128)
-    outputs = reader.read([Read((line,), choices=CHOICES) for line in lines])
+    outputs = CausalLM(tiny("gpt2"), **options).read([Read((x,), choices=CHOICES) for x in lines])
     ranked = [line for _, line in sorted(zip(map(_odds, outputs), lines, strict=True))]
-    low, middle, high = ranked[:8], ranked[8:16], ranked[16:]
-    split = {"train": slice(0, 8, 2), "test": slice(1, 8, 2)}
-    for name, half in split.items():
-        rows = _rows([low[half], middle[half], high[half]], [10, 50, 90])
-        (tmp_path / f"{name}.jsonl").write_text(rows)
-    return tmp_path
-
-
-def test_pipelines_return_percentages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-    trained = train("learned", "shares", config=[Path("mine.yaml")])
-    assert (trained.examples, trained.inputs) == (3, 12)
-    names = (trained.pipeline, "counted", "sentiment")
-    configs = [Path("mine.yaml"), trained.config]
-    summary = run(names, ["shares"], config=configs, split="test", out=folder / "run", workers=0)
-    percentages = {
-        name: [float(p.prediction.removesuffix("%")) for p in summary.predictions(name, "shares")]
-        for name in names
+    for name, first in (("train", 0), ("test", 1)):
+        rows = (
+            {"id": f"{share}", "document": "\n".join(ranked[start + first : start + 8 : 2]),
+             "question": "?", "references": [f"{share}%"]}
+            for start, share in ((0, 10), (8, 50), (16, 90))
+        )  # fmt: skip
+        write_rows(tmp_path / f"{name}.jsonl", *rows)
+    reader = {"class": "CausalLM", "model": tiny("gpt2"), **options}
+    pipeline = {
+        "chunker": {"class": "Lines", "size": 3},
+        "reader": {"class": "Calibrated", "reader": reader},
+        "combiner": {"class": "Percentage", "share": "pooled", "digits": 1},
     }
-    low, middle, high = percentages["learned-trained"]
-    assert low < middle < high
+    task = {"class": "JsonLines", "path": "{split}.jsonl", "metrics": ["exponential_similarity"]}
+    config = tmp_path / "mine.yaml"
+    config.write_text(json.dumps({"pipelines": {"mine": pipeline}, "tasks": {"shares": task}}))
+    trained = train("mine", "shares", config=[config], out=tmp_path / "model")
+    assert (trained.examples, trained.inputs) == (3, 12)
+    configs, out = [config, trained.config], tmp_path / "run"
+    summary = run([trained.pipeline], ["shares"], config=configs, split="test", out=out, workers=0)
+    predictions = summary.predictions(trained.pipeline, "shares")
+    low, middle, high = (float(p.prediction.removesuffix("%")) for p in predictions)
+    assert 0 <= low < middle < high <= 100
     assert high - low > 40
-    assert all(0 <= share <= 100 for shares in percentages.values() for share in shares)
