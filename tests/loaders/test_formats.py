@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
-from stories import TABLES, WRITERS, Story, saved, zipped
+from stories import WRITERS, Story, saved, zipped
 
 from leporello import Document, Span
 from leporello.chunkers import Rows
@@ -89,22 +89,6 @@ def test_a_story_is_read_as_it_was_written(suffix: str, name: str) -> None:
         assert [level - low for level in levels] == [level for level, _, _ in story.sections]
         starts = [document.text[s.start :].lstrip("#\\ ") for s in document.sections]
         assert all(t.startswith(s.title) for t, s in zip(starts, document.sections, strict=True))
-
-
-@pytest.mark.parametrize("suffix", TABLES)
-def test_a_table_is_read_row_by_row(suffix: str) -> None:
-    document = read(TABLES[suffix](ROWS), f"a{suffix}")
-    if suffix == ".json":
-        assert document.text.splitlines()[2] == "[1][0]: Rent of the flat"
-        return
-    assert document.text.splitlines() == [
-        "Item\tAmount",
-        "Item: Rent of the flat\tAmount: 900",
-        "Item: Gas & oil\tAmount: 30.5",
-    ]
-    at = document.text.index("900")
-    place = "row 2" if suffix in (".csv", ".tsv") else "Costs!B2"
-    assert place_of_span(document, Span(at, at + 3)) == place
 
 
 WORD = st.text(st.characters(categories=("L", "Nd")), min_size=1, max_size=8)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from io import BytesIO
 from typing import Any
 
 import pytest
-from stories import TABLES, WRITERS, Story
+from sheet_files import ALL, Grid
+from stories import WRITERS, Story
 
 from leporello import loaders
 from leporello.testing import LoaderContract
 from leporello.testing.contract import Maker
 
 STORY = Story([(1, "Report", ["It begins here.", "Grüße, 文字 😀."]), (2, "End", ["So it ends."])])
-ROWS = [["Item", "Amount"], ["Rent of the flat", "900"]]
+ROWS = Grid([["Item", "Amount"], ["Rent of the flat", "900"]])
 CUES = b"1\n00:00:01,000 --> 00:00:02,000\nGood evening.\n\n"
 
 
@@ -32,7 +34,8 @@ class TestLoaders(LoaderContract):
         """Returns files with a loader's suffixes, or else plain files with its first suffix."""
         writers: dict[str, Callable[[], str | bytes]] = {
             **{suffix: partial(write, STORY) for suffix, write in WRITERS.items()},
-            **{suffix: partial(write, ROWS) for suffix, write in TABLES.items()},
+            **{suffix: partial(write, ROWS) for suffix, write in ALL.items()},
+            ".json": lambda: json.dumps(ROWS.rows),
             ".srt": lambda: CUES,
             ".pdf": pdf,
         }

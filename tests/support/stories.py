@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import email.policy
 import html
 import io
@@ -124,7 +123,7 @@ def epub(story: Story) -> bytes:
     )
 
 
-def opendocument(story: Story, kind: str = "text") -> bytes:
+def opendocument(story: Story) -> bytes:
     """Writes a document of LibreOffice: the files that the format requires."""
     spaces = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
@@ -142,10 +141,10 @@ def opendocument(story: Story, kind: str = "text") -> bytes:
     )
     table = f'<table:table table:name="Costs">{rows}</table:table>' if rows else ""
     content = (
-        f"<office:document-content {spaces}><office:body><office:{kind}>{body}{table}"
-        f"</office:{kind}></office:body></office:document-content>"
+        f"<office:document-content {spaces}><office:body><office:text>{body}{table}"
+        "</office:text></office:body></office:document-content>"
     )
-    mimetype = f"application/vnd.oasis.opendocument.{kind}"
+    mimetype = "application/vnd.oasis.opendocument.text"
     manifest = (
         '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'
         f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{mimetype}"/>'
@@ -253,39 +252,9 @@ def mail(story: Story) -> bytes:
     texts = [text for _, heading, body in story.sections for text in (heading, *body)]
     message.set_content("\n".join(texts))
     if story.rows:
-        data = table_text(story.rows).encode()
+        data = "\n".join(map(",".join, story.rows)).encode()
         message.add_attachment(data, maintype="text", subtype="csv", filename="table.csv")
     return bytes(message)
-
-
-def table_text(rows: Rows, delimiter: str = ",") -> str:
-    """Writes comma-separated values."""
-    buffer = io.StringIO()
-    csv.writer(buffer, delimiter=delimiter).writerows(rows)
-    return buffer.getvalue()
-
-
-def xlsx(rows: Rows) -> bytes:
-    """Writes a sheet of Excel."""
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    book.active.title = "Costs"
-    for row in rows:
-        book.active.append(row)
-    return saved(book)
-
-
-def xls(rows: Rows) -> bytes:
-    """Writes a sheet of Excel before 2007."""
-    import xlwt
-
-    book = xlwt.Workbook()
-    sheet = book.add_sheet("Costs")
-    for i, row in enumerate(rows):
-        for j, text in enumerate(row):
-            sheet.write(i, j, text)
-    return saved(book)
 
 
 # Writers of stories by suffix, first those that mark headings.
@@ -294,11 +263,3 @@ WRITERS: Mapping[str, Callable[[Story], str | bytes]] = {
     ".rst": restructured, ".tex": latex, ".nxml": jats, ".xml": tei, ".ipynb": notebook,
     ".pptx": pptx, ".rtf": rtf, ".eml": mail,
 }  # fmt: skip
-TABLES: Mapping[str, Callable[[Rows], str | bytes]] = {
-    ".xlsx": xlsx,
-    ".xls": xls,
-    ".ods": lambda rows: opendocument(Story([], rows), "spreadsheet"),
-    ".csv": table_text,
-    ".tsv": lambda rows: table_text(rows, "\t"),
-    ".json": json.dumps,
-}
