@@ -23,9 +23,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
+from sheet_files import Grid, xlsx
 from stories import WRITERS, Story, saved, zipped
 
-from leporello import Document, Span
+from leporello import Document
 from leporello.chunkers import Rows
 from leporello.config import load_config, loader_of
 from leporello.core.errors import ConfigError, UserError
@@ -127,7 +128,7 @@ LOCKED = "<encryption><EncryptedData><EncryptionMethod Algorithm='http://x#aes'/
     ("name", "content", "message"),
     [
         ("a.docx", lambda: WRITERS[".docx"](STORIES["short"])[:9000], "is corrupt or incomplete"),
-        ("a.xlsx", lambda: TABLES[".xlsx"](ROWS)[:3000], "is corrupt or incomplete"),
+        ("a.xlsx", lambda: xlsx(Grid(ROWS))[:3000], "is corrupt or incomplete"),
         ("a.docx", zipped({"word/document.xml": "<no"}), "is not a Docx file, or is corrupt"),
         ("a.docx", lambda: zipped({"a": "", "word/document.xml": b" " * (2**26 + 1)}),
          "too many: a zip bomb?"),
