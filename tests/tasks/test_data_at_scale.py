@@ -256,8 +256,8 @@ def test_tables_are_read_as_rows(tmp_path: Path, suffix: str) -> None:
     for n, part in enumerate((RENAMED[:4], RENAMED[4:])):
         write(folder / f"train-{n}{suffix}", part)
     check(Table(folder, columns=NAMES))
-    with pytest.raises(UserError, match=f"train-0{suffix}: has no column 'quest'; did you mean"):
-        Table(folder, columns={**NAMES, "question": "quest"}).check()
+    with pytest.raises(UserError, match=f"train-0{suffix}: has no column 'querry'; did you mean"):
+        Table(folder, columns={**NAMES, "question": "querry"}).check()
     write(folder / f"train-2{suffix}", [{**RENAMED[0], "key": key} for key in (7, None)])
     with pytest.raises(ConfigError) as raised:
         Table(folder, columns={"document": "key"}).check()
