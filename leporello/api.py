@@ -28,7 +28,7 @@ from leporello.core.errors import ConfigError, Fault, UserError, check_list
 from leporello.core.files import stamp
 from leporello.core.records import Document
 from leporello.core.yaml.tree import ConfigSource, Tree, read_tree
-from leporello.engine.progress import Cancellable, Listener, ProgressDisplay, show_progress_with
+from leporello.engine.progress import Listener, ProgressDisplay, show_progress_with
 from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.results import Result
 from leporello.loaders.files import known_suffixes
@@ -52,8 +52,8 @@ _Parameters = ParamSpec("_Parameters")
 _Returned = TypeVar("_Returned")
 _SUFFIXES = (".yaml", ".yml")
 # Parameters through which a function can be cancelled.
-_STOPS: Mapping[str, Callable[[], Cancellable | Interrupts]] = {
-    "listener": Cancellable,
+_STOPS: Mapping[str, Callable[[], Listener | Interrupts]] = {
+    "listener": Listener,
     "interrupts": Interrupts,
 }
 

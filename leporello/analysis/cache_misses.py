@@ -21,7 +21,6 @@ from leporello.engine.enriching import passage_stages
 from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.reading import digest_of
 from leporello.engine.results.serialization import read_from_row
-from leporello.jobs.files import ExampleFiles
 from leporello.models.locate import cache_directory
 
 
@@ -66,7 +65,6 @@ def _needed_keys(
     if stages.enricher is not None and chunks:
         enrichers = passage_stages(stages)
         yield "passages", type(enrichers[0]), passages_key(chunks, enrichers, fingerprint)
-        document.use_cache(Cache(cache_directory()))
         chunks = cached_passages(chunks, enrichers) or chunks
     for indexer in indexers(stages.retriever):
         yield "index", type(indexer), index_key(document, indexer, chunks, fingerprint)
@@ -79,7 +77,7 @@ def _needed_keys(
 
 def _digests(job: FinishedJob, example: Example) -> Iterator[tuple[str, str]]:
     row = job.files.row(example.id)
-    for call in ExampleFiles.from_store(row).calls if row else ():
+    for call in row.calls if row else ():
         yield call["role"], digest_of(read_from_row(call, example.document))
 
 

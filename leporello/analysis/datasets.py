@@ -218,8 +218,6 @@ def _words(document: Document) -> list[str]:
 
 
 def _first_positions(document: Document) -> dict[tuple[str, str], int]:
-    """Returns the first position of each bigram of the document, in words."""
-
     def find() -> dict[tuple[str, str], int]:
         words = _words(document)
         # Backwards, so that the first of equal bigrams wins.
@@ -231,7 +229,6 @@ def _first_positions(document: Document) -> dict[tuple[str, str], int]:
 
 
 def _deviation(text: str, document: Document) -> float | None:
-    """Returns the standard deviation of the first positions of a text's bigrams, in words."""
     bigrams = set(pairwise(_WORD.findall(text.lower())))
     if not bigrams:
         return None

@@ -10,8 +10,8 @@ from typing import Any
 
 from leporello.core.coverage import letters, merge, outside
 from leporello.core.records import Example, Span
+from leporello.engine.results.finished import FinishedRow
 from leporello.engine.results.serialization import prediction_from_row
-from leporello.jobs.files import ExampleFiles
 from leporello.text.squad import normalise, occurrences
 
 # Both limits are choices: short or frequent references prove nothing (decision 25).
@@ -206,7 +206,7 @@ def trace_example(
     example: Example,
     gold: Gold | None,
     cover: ChunkCover,
-    finished: ExampleFiles,
+    finished: FinishedRow,
     *,
     score: float | None,
 ) -> ExampleTrace:

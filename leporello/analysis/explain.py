@@ -23,7 +23,6 @@ from leporello.engine.results.serialization import (
     prediction_from_row,
     read_from_row,
 )
-from leporello.jobs.files import ExampleFiles
 from leporello.jobs.manifest import named_files
 from leporello.text.outline import cited
 
@@ -92,28 +91,28 @@ def _explained(job: FinishedJob, example: Example) -> Explanation | None:
     if row is None:
         return None
     stages, changes = job.point.build(), _notes_on_changes(job.point, job.signature)
-    finished, metrics = ExampleFiles.from_store(row), job.metrics
-    check_document(job.task, example, finished)
-    failure, statistics = finished.failure, finished.statistics
+    metrics = job.metrics
+    check_document(job.task, example, row)
+    failure, statistics = row.failure, row.statistics
     prediction = empty_prediction(example)
-    if finished.prediction:
-        prediction = prediction_from_row(finished.prediction)
+    if row.prediction:
+        prediction = prediction_from_row(row.prediction)
     by_metric = {} if failure else statistics.statistics
     stage = failure["stage"] if failure else ""
     chunks = () if stage in ("task", "chunker") else _chunks(stages.chunker, example)
     names, gold, cover = (job.pipeline, job.task), gold_of(example), ChunkCover.of(chunks)
-    score = answer_score(finished, metrics)
+    score = answer_score(row, metrics)
     can_render = not changes
     return Explanation(
         *names,
         example=example,
         prediction=prediction,
-        failure={**failure, "traceback": row.traceback.decode()} if failure else None,
+        failure={**failure, "traceback": row.traceback} if failure else None,
         chunks=chunks,
-        inputs=tuple(_input(stages, example, call, can_render) for call in finished.calls),
+        inputs=tuple(_input(stages, example, call, can_render) for call in row.calls),
         scores={n: metrics[n].score(s) for n, s in by_metric.items() if s is not None},
         notes=(*statistics.notes, *statistics.faults.values(), *changes),
-        fate=trace_example(names, example, gold, cover, finished, score=score),
+        fate=trace_example(names, example, gold, cover, row, score=score),
         passages=_passages(job, example, prediction),
     )
 

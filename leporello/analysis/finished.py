@@ -8,17 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from leporello.cache.store import Cache
 from leporello.config import Config, PipelineSpec, load_config
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import read_rows
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
+from leporello.engine.results.finished import FinishedRow
 from leporello.engine.results.serialization import prediction_from_row
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import ExampleFiles, JobFiles
+from leporello.jobs.files import JobFiles
 from leporello.metrics import Metric
+from leporello.models.locate import cache_directory
 
 _HINT = "restore the data, or run again with --update"
 
@@ -105,10 +108,14 @@ class FinishedJob:
         return metrics_of(self.signature["task"].get("metrics") or self.source.metrics)
 
     def examples(self) -> Iterator[Example]:
-        """Yields the task's examples after checking them."""
-        return examples_of(self.source, self.task)
+        """Yields the task's examples after checking them, with documents that use the cache."""
+        # Chunks come from the cache of the run, so that nothing is computed again (decision 25).
+        cache = Cache(cache_directory())
+        for example in examples_of(self.source, self.task):
+            example.document.use_cache(cache)
+            yield example
 
-    def finished(self) -> Iterator[tuple[Example, ExampleFiles]]:
+    def finished(self) -> Iterator[tuple[Example, FinishedRow]]:
         """Yields finished examples with their results; raises UserError for changed data."""
         rows = FinishedExamples(self.files)
         for example in self.examples():
@@ -142,7 +149,7 @@ class FinishedExamples:
         self._examples = files.examples()
         self.next = next(self._examples, None)
 
-    def take(self, example_id: str) -> ExampleFiles | None:
+    def take(self, example_id: str) -> FinishedRow | None:
         """Returns the next example and advances, if it has this id; otherwise returns None."""
         if self.next is None or self.next.statistics.id != example_id:
             return None
@@ -158,7 +165,7 @@ class FinishedExamples:
             )
 
 
-def check_document(name: str, example: Example, finished: ExampleFiles) -> None:
+def check_document(name: str, example: Example, finished: FinishedRow) -> None:
     """Raises UserError if the document of an example has another text than in the run."""
     if finished.statistics.document not in ("", example.document.sha256):
         raise UserError(

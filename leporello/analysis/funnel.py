@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, takewhile
 from pathlib import Path
-from typing import Any
 
 from leporello.analysis.example_trace import (
     STAGES,
@@ -23,7 +23,6 @@ from leporello.analysis.finished import (
     FinishedRun,
     check_document,
 )
-from leporello.cache.store import Cache
 from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.memory import memo_key
@@ -32,10 +31,9 @@ from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker
 from leporello.core.records import Example
 from leporello.engine.failures import ExampleError
-from leporello.engine.selection import by_document, document_chunks
-from leporello.jobs.files import ExampleFiles
+from leporello.engine.results.finished import FinishedRow
+from leporello.engine.selection import document_chunks
 from leporello.metrics import Metric, judging_metric
-from leporello.models.locate import cache_directory
 
 
 def trace_examples(run: Path | str) -> Iterator[ExampleTrace]:
@@ -51,7 +49,7 @@ def trace_examples(run: Path | str) -> Iterator[ExampleTrace]:
         yield from _of_task(jobs)
 
 
-def answer_score(finished: ExampleFiles, metrics: Mapping[str, Metric]) -> float | None:
+def answer_score(finished: FinishedRow, metrics: Mapping[str, Metric]) -> float | None:
     """Returns the score by the judging metric; None without metrics of answers."""
     name = judging_metric(name for name in metrics if not name.startswith("recall"))
     statistics = finished.statistics.statistics.get(name)
@@ -70,19 +68,10 @@ def _of_task(jobs: Sequence[FinishedJob]) -> Iterator[ExampleTrace]:
         for job in jobs
     ]
     # Reading the data stops after the last finished example of all jobs.
-    examples = takewhile(lambda _: any(r.rows.next for r in readers), jobs[0].examples())
-    # Chunks come from the cache of the run, so that nothing is computed again (decision 25).
-    cache = Cache(cache_directory())
-    for _, group in by_document(examples):
-        group[0].document.use_cache(cache)
-        # For one document at a time, since chunks of a whole task would fill the memory.
-        covers: dict[Any, ChunkCover] = {}
-        for example in group:
-            results = [(reader, reader.rows.take(example.id)) for reader in readers]
-            gold = gold_of(example) if any(result for _, result in results) else None
-            yield from (
-                reader.trace(example, gold, result, covers) for reader, result in results if result
-            )
+    for example in takewhile(lambda _: any(r.rows.next for r in readers), jobs[0].examples()):
+        results = [(reader, reader.rows.take(example.id)) for reader in readers]
+        gold = gold_of(example) if any(result for _, result in results) else None
+        yield from (reader.trace(example, gold, result) for reader, result in results if result)
     for job, reader in zip(jobs, readers, strict=True):
         reader.rows.check_end(f"{job.run.directory.path}: {job.task}")
 
@@ -96,22 +85,16 @@ class _JobReader:
     rows: FinishedExamples
     metrics: Mapping[str, Metric]
 
-    def trace(
-        self,
-        example: Example,
-        gold: Gold | None,
-        finished: ExampleFiles,
-        covers: dict[Any, ChunkCover],
-    ) -> ExampleTrace:
-        """Returns the trace; `covers` are the document's chunks by chunker and question."""
+    def trace(self, example: Example, gold: Gold | None, finished: FinishedRow) -> ExampleTrace:
         cover = ChunkCover.of(())
         if gold:
             # Offsets of another version of the document would point to other text.
             check_document(self.job[1], example, finished)
         if gold and finished.prediction:
             # Most chunkers ignore the question, so one index serves all questions of a document.
-            key = (memo_key(self.chunker), example.question if asks_question(self.chunker) else "")
-            cover = covers[key] = covers.get(key) or self._cover(example)
+            question = example.question if asks_question(self.chunker) else ""
+            key = ("chunk cover", memo_key(self.chunker), question)
+            cover = example.document.memo(key, partial(self._cover, example))
         score = answer_score(finished, self.metrics)
         return trace_example(self.job, example, gold, cover, finished, score=score)
 
@@ -193,8 +176,6 @@ def count_losses(traces: Iterable[ExampleTrace]) -> list[Funnel]:
 
 @dataclass
 class _JobCounts:
-    """Counts the examples of one pipeline on one task."""
-
     examples: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)  # by stage and field

@@ -101,7 +101,6 @@ def _statistics(
     example: Example,
     failure: tuple[str, str] | None,
 ) -> ExampleStatistics:
-    """Returns the statistics of an example as a run would compute them."""
     empty = ExampleStatistics(0, example.id, dict.fromkeys(metrics))
     if example.fault:
         return dataclasses.replace(empty, failure=("task", example.fault))
@@ -130,7 +129,6 @@ def _failed(file: Path) -> dict[str, tuple[str, str]]:
 
 
 def _rows(file: Path) -> JsonTable:
-    """Returns the rows by id."""
     rows = JsonTable()
     for number, row in enumerate(_read(file), 1):
         if not rows.add(row["id"], {**row}):

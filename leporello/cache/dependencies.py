@@ -34,7 +34,6 @@ from leporello.models.locate import content_fingerprint, model_fingerprint
 
 # Packages that Leporello's own modules import and that do not affect results. All other packages
 # count, so that the library of a new backend does; for plug-ins, every imported package counts.
-# They fetch, lock, check and store; a new version of one would otherwise discard every cache.
 _HARMLESS = frozenset(
     {
         "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub",

@@ -224,5 +224,4 @@ def _running(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_for_types(test: ast.expr) -> bool:
-    """Returns whether a condition is `TYPE_CHECKING`, or `typing.TYPE_CHECKING`."""
     return getattr(test, "id", None) == _FOR_TYPES or getattr(test, "attr", None) == _FOR_TYPES

@@ -28,7 +28,7 @@ from leporello.core.records import (
     Span,
 )
 from leporello.engine.failures import stage_errors
-from leporello.engine.requests import Admission, QuestionBudget, checked, reader_property
+from leporello.engine.requests import QuestionBudget, checked, reader_property
 from leporello.engine.results.finished import Call
 from leporello.engine.selection import Selection, select
 from leporello.engine.typed_answers import TypedAnswer, with_choices
@@ -130,10 +130,10 @@ class ActiveExample:
             self.unread = dict.fromkeys(waiting)
             return
         for index in waiting:
-            admission = self._budget.admit(self.reads[index])
-            if admission is Admission.READ:
+            is_admitted = self._budget.admit(self.reads[index])
+            if is_admitted:
                 self.unread[index] = None
-            elif admission is Admission.REFUSE:
+            elif is_admitted is False:
                 self.replies[index] = self._budget.refusal(self.reads[index])
 
     def reply(self, index: int, reply: Reply, note: str = "") -> None:
@@ -175,7 +175,6 @@ class ActiveExample:
         self.replies = [None] * len(self.reads)
 
     def _answer(self, request: Request) -> Any:  # noqa: ANN401 -- hits or a number
-        """Answers a request that does not require a read."""
         assert not isinstance(request, Read)
         if isinstance(request, Search):
             return self._search(request)

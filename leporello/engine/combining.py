@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 from leporello.config import Pipeline
 from leporello.core.records import Example, Prediction
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.failures import TRIES, Attempts, ExampleError, stage_errors, time_limit
-from leporello.engine.results.finished import ExampleStatistics, FinishedExample
+from leporello.engine.results.finished import FinishedExample, Scored
 from leporello.engine.results.serialization import empty_prediction, prediction_of
 from leporello.engine.selection import Selection
 from leporello.engine.task_examples import Normalizer
-from leporello.metrics import Metric, Statistics
+from leporello.metrics import Metric
 from leporello.metrics.own import OwnMetric, Verdicts, judgement, metrics_that_ask, statistics_of
 
 _NO_CONFIDENCE = "the answer has no confidence, so `abstain` never withholds it"
@@ -26,12 +26,11 @@ class CombinerRunner:
     """Runs combiners, and turns their answers into predictions."""
 
     stages: Pipeline  # stages of the pipeline; chunker and retriever are used only for `Search`
-    # Metrics whose statistics are stored with each example.
-    metrics: Mapping[str, Metric] = field(default_factory=dict)
-    normalise: Normalizer | None = None  # normaliser of the task
-    timeout: float | None = None  # seconds that a call of a combiner may take; None sets no limit
-    attempts: Attempts = field(default_factory=Attempts)  # log of started operations
-    rows: bool = True  # whether finished examples contain rows, which the results of a run require
+    metrics: Mapping[str, Metric]  # see `Rounds`
+    normalise: Normalizer | None
+    timeout: float | None  # seconds that a call of a combiner may take; None sets no limit
+    attempts: Attempts  # log of started operations
+    rows: bool  # see `Rounds`
 
     def __post_init__(self) -> None:
         # Determined once, not per example: checks against a protocol are slow.
@@ -123,12 +122,9 @@ class CombinerRunner:
             return FinishedExample(number, None, prediction, calls=calls, notes=notes)
         # Scored while the example is in memory: a later pass would read the data again, and
         # NarrativeQA has 8 GB (decision 2).
-        scored, faults = self._statistics(number, prediction, active.example, verdicts)
-        statistics = ExampleStatistics.of(
-            number, prediction, scored, calls=calls, notes=notes, faults=faults
-        )
+        scored = self._statistics(number, prediction, active.example, verdicts)
         with stage_errors("combiner"):
-            return FinishedExample.succeeded(number, prediction, calls, notes, statistics)
+            return FinishedExample.succeeded(number, prediction, calls, notes, scored)
 
     def _statistics(
         self,
@@ -136,8 +132,7 @@ class CombinerRunner:
         prediction: Prediction,
         example: Example,
         verdicts: Verdicts | None = None,
-    ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
-        """Returns the statistics of the metrics, and the errors of metrics that failed."""
+    ) -> Scored:
         if not self.metrics:
             return {}, {}
         if self._has_plug_in and self.attempts.begin("metric", number) >= TRIES:
@@ -150,9 +145,7 @@ class CombinerRunner:
             return FinishedExample(number, None, failure=error)
         try:
             # A failure scores like an empty answer: leaving it out would raise the mean.
-            scored, faults = self._statistics(number, empty_prediction(example), example)
+            scored = self._statistics(number, empty_prediction(example), example)
         except ExampleError:  # a metric that cannot score an empty prediction
-            scored, faults = {}, {}
-        failure = error.stage, error.message.partition("\n")[0]
-        statistics = ExampleStatistics(number, example.id, scored, failure=failure, faults=faults)
-        return FinishedExample.failed(number, example, error, statistics)
+            scored = {}, {}
+        return FinishedExample.failed(number, example, error, scored)

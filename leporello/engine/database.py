@@ -154,13 +154,12 @@ def done_rows(
         if crc != _crc_of(number, failed, example_id, data):
             raise DamagedStoreError(f"a checksum of example {number} is wrong")
         lines = decompress(data).split(_BETWEEN, 3)  # a traceback may contain the separator
-        yield FinishedRow(number, example_id.decode(errors="surrogatepass"), bool(failed), *lines)
+        yield FinishedRow(number, example_id.decode(errors="surrogatepass"), bool(failed), lines)
 
 
 def stored_row(row: FinishedRow) -> tuple[object, ...]:
     """Returns the values of the columns `DONE` for a finished example."""
-    lines = row.prediction, row.calls, row.statistics, row.traceback
-    example_id, data = utf8(row.id), compress(_BETWEEN.join(lines), _LEVEL)
+    example_id, data = utf8(row.id), compress(_BETWEEN.join(row.lines), _LEVEL)
     crc = _crc_of(row.number, row.failed, example_id, data)
     return row.number, example_id, row.failed, data, crc
 

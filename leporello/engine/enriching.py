@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from leporello.core.notes import collect_notes, note
 from leporello.core.passages import fault_of, flat_read, from_table, to_table
 from leporello.core.protocols import ANSWER
 from leporello.core.records import Chunk, Document, Fit, Generates, Read, Reply, Request, Search
-from leporello.engine.failures import TRIES, Attempts, ExampleError, stage_errors, time_limit
+from leporello.engine.failures import TRIES, ExampleError, stage_errors, time_limit
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders
@@ -52,11 +52,12 @@ def _roles(stages: Pipeline) -> list[str]:
 class EnricherRunner:
     """Runs the enricher of one pipeline; cached and stored passages are not computed again."""
 
-    stages: Pipeline
-    readers: BatchReaders | None = None  # readers by role; None creates them
+    readers: BatchReaders  # readers of the pipeline by role
     limits: Limits = field(default_factory=Limits)  # limits of batch size and time
     listener: Listener = field(default_factory=Listener)
-    attempts: Attempts = field(default_factory=Attempts)  # log of started operations
+
+    def __post_init__(self) -> None:
+        self.stages = self.readers.stages
 
     def begin(self, number: int) -> None:
         """Logs the start of an operation on a document.
@@ -64,8 +65,9 @@ class EnricherRunner:
         Raises:
             ExampleError: The operation has killed its workers.
         """
-        if self.attempts.begin("enrich", number) >= TRIES:
-            raise ExampleError("enricher", self.attempts.cause)
+        attempts = self.readers.attempts
+        if attempts.begin("enrich", number) >= TRIES:
+            raise ExampleError("enricher", attempts.cause)
 
     def prepare(self, chunks: Sequence[Chunk], number: int, store: MemoryStore) -> None:
         """Computes or restores the passages of a document; the document and the store keep them.
@@ -118,7 +120,6 @@ class EnricherRunner:
     def _enrich(
         self, chunks: Sequence[Chunk], number: int, store: MemoryStore | None
     ) -> Sequence[Chunk]:
-        """Runs the enricher until it returns its passages."""
         enricher, document = self.stages.enricher, chunks[0].document
         name = f"{type(enricher).__name__}.enrich"
         # Outside the time limit, which is for an example and not for loading a model.
@@ -129,7 +130,9 @@ class EnricherRunner:
             return _passages(name, result, chunks)
         steps: Any = result
         generator = in_role(getattr(enricher, "role", ""), steps)
-        enricher_reads = _EnricherReads(self, number, store)
+        store = store or MemoryStore()
+        # `~number` is negative, so it never equals the number of an example.
+        stored, place = store.outputs(~number), 0
         resume: Callable[[], Any] = partial(next, generator)
         for _ in range(_MOST_ROUNDS):
             try:
@@ -142,7 +145,14 @@ class EnricherRunner:
                 raise StageError(f"{name} yielded a Search; passages are only searched afterwards")
             _check_roles(self.stages, requests)
             reads = [flat_read(request) for request in requests if isinstance(request, Read)]
-            replies = enricher_reads.replies(reads)
+            replies: list[Reply] = []
+            for batch in self._batches(reads):
+                if place in stored:  # a store contains complete batches
+                    rows = (stored[place + index][0] for index in range(len(batch)))
+                    replies += map(reply_of, rows, batch)
+                else:
+                    replies += self._read(batch, number, place, store)
+                place += len(batch)
             outputs = iter(replies)
             answers = [
                 reader_property(self.stages, r) if isinstance(r, Fit | Generates) else next(outputs)
@@ -150,6 +160,31 @@ class EnricherRunner:
             ]
             resume = resumption(generator, answers)
         raise StageError(f"{name} yielded {_MOST_ROUNDS:,} times without returning passages")
+
+    def _batches(self, reads: Sequence[Read]) -> Iterator[Sequence[Read]]:
+        # A batch has reads of one document. Short documents fill it badly, but reads of many
+        # documents would keep the chunks of all of them in memory (decision 46).
+        for _, group in itertools.groupby(reads, lambda read: id(self.readers.of(read.role))):
+            of_reader = [*group]
+            size = self.readers.of(of_reader[0].role).batch_size(self.limits.window)
+            for first in range(0, len(of_reader), size):
+                yield of_reader[first : first + size]
+
+    def _read(
+        self, batch: Sequence[Read], number: int, place: int, store: MemoryStore
+    ) -> Sequence[Reply]:
+        """Reads a batch whose first read has this index among those of the document."""
+        reader = self.readers.of(batch[0].role)
+        self.listener.before_step()
+        self.begin(number)
+        self.listener.reading(len(batch))
+        replies = reader.read(batch)
+        self.listener.has_read(reader.statistics)
+        # Stored before the enricher receives them, so that a killed run makes the same passages
+        # (decision 46).
+        rows = zip(itertools.count(place), batch, replies, strict=False)
+        store.add_batch([(~number, *row) for row in rows])
+        return replies
 
 
 def _check_roles(stages: Pipeline, requests: Sequence[Request]) -> None:
@@ -159,50 +194,6 @@ def _check_roles(stages: Pipeline, requests: Sequence[Request]) -> None:
         if not any(stages.reader_of(role_of(request)) is reader for reader in allowed):
             name = type(stages.enricher).__name__
             raise StageError(f"{name} uses the role {role_of(request)!r}, which no parameter names")
-
-
-class _EnricherReads:
-    """Reads of the enricher of one document; stored outputs are reused."""
-
-    def __init__(self, runner: EnricherRunner, number: int, store: MemoryStore | None) -> None:
-        self.readers = runner.readers or BatchReaders(runner.stages)
-        self._runner, self._number = runner, number
-        self._store = store or MemoryStore()
-        # `~number` is negative, so it never equals the number of an example.
-        self._stored = self._store.outputs(~number)
-        self._place = 0
-
-    def replies(self, reads: Sequence[Read]) -> list[Reply]:
-        """Returns the replies to a round of reads; each batch is stored once it is read."""
-        replies: list[Reply] = []
-        # A batch has reads of one document. Short documents fill it badly, but reads of many
-        # documents would keep the chunks of all of them in memory (decision 46).
-        for _, group in itertools.groupby(reads, lambda read: id(self.readers.of(read.role))):
-            of_reader = [*group]
-            size = self.readers.of(of_reader[0].role).batch_size(self._runner.limits.window)
-            for first in range(0, len(of_reader), size):
-                replies += self._read_batch(of_reader[first : first + size])
-        return replies
-
-    def _read_batch(self, batch: Sequence[Read]) -> Sequence[Reply]:
-        places = range(self._place, self._place + len(batch))
-        self._place, reader = places.stop, self.readers.of(batch[0].role)
-        if places.start in self._stored:  # a store contains complete batches
-            return [
-                reply_of(self._stored[n][0], read) for n, read in zip(places, batch, strict=True)
-            ]
-        listener = self._runner.listener
-        listener.before_step()
-        self._runner.begin(self._number)
-        listener.reading(len(batch))
-        replies = reader.read(batch)
-        listener.has_read(reader.statistics)
-        # Stored before the enricher receives them, so that a killed run makes the same passages
-        # (decision 46).
-        self._store.add_batch(
-            [(~self._number, *row) for row in zip(places, batch, replies, strict=True)]
-        )
-        return replies
 
 
 def _passages(name: str, returned: object, chunks: Sequence[Chunk]) -> Sequence[Chunk]:

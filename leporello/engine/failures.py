@@ -11,14 +11,14 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from faulthandler import cancel_dump_traceback_later, dump_traceback_later
-from os import _exit, utime
+from os import _exit
 from pathlib import Path
 from time import monotonic
 from types import FrameType, TracebackType
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 from leporello.core.environment import process
 from leporello.core.environment.classes import REMAPPED_PATHS
@@ -39,15 +39,22 @@ ALONE = 1  # deaths after which an item that runs alone fails: its batch was tri
 Phase: TypeAlias = tuple[str | int, ...]
 
 # An alarm interrupts Python code. If the call never returns to the interpreter, faulthandler ends
-# the process; if a stage cancelled both, or the process is stopped, the driver kills it. Each waits
+# the process; if a stage cancelled both, or the process is stopped, its parent kills it. Each waits
 # for the one before it (decision 40).
 _GRACE = 2.0  # seconds beyond twice the limit after which the process ends itself
 _IMPORTS = 60.0  # seconds for which imports in a call put off both
-OUTSIDE = _GRACE + 1.0  # seconds beyond twice the limit after which the driver ends it
+OUTSIDE = 1.0  # further seconds after which the parent kills it
+_SILENCE = 5.0  # seconds beyond twice the limit without an operation, after which a process is late
+# Message of the failure of an item that exceeded its time limit by far.
+OVERDUE = "exceeded its time limit by far, and could not be interrupted"
+# Operations without a limit: files and models may be huge, and connections slow.
+_UNLIMITED = ("open", "load", "publish")
 # Libraries that retry on any exception swallow the first one.
 _AGAIN = 1.0  # seconds after which a call that swallowed the TimeoutError is interrupted again
 
-_deadline: IO[str] | None = None
+# The time of `monotonic` at which this process is late, and 0 if it never is; see `be_watched`.
+_late_at: memoryview[float] | list[float] | None = None
+_silence = 0.0  # seconds that may pass between two operations
 
 
 def note_on_recovery(stage: str, error: BaseException, message: str) -> str:
@@ -153,6 +160,7 @@ class Attempts:
         self._last = kind, numbers
         if self.record is not None:
             self.record(phase)
+            set_late(None if kind in _UNLIMITED else _silence)
         return self.deaths[phase] if self.deaths else 0
 
     @contextmanager
@@ -173,23 +181,27 @@ class Attempts:
             self.begin(last[0], *last[1])
 
 
-def enforce_deadlines(file: Path) -> None:
+def be_watched(late_at: memoryview[float] | list[float], timeout: float) -> None:
     """Makes calls that exceed their limit by far end this process.
 
     Code that never returns to the interpreter cannot be interrupted. Therefore faulthandler's
-    thread writes a traceback and ends the process. A process that is suspended, or that has
-    cancelled faulthandler, is ended from outside: see `limits.Clock`.
+    thread writes a traceback and ends the process. A process that is suspended, that has cancelled
+    faulthandler, or in which a stage has replaced functions that are used between calls, is ended
+    by its parent.
 
     Args:
-        file: Path of the file for the traceback, which is empty until a deadline is enforced. Its
-            modification time is the deadline on the clock of `monotonic`. The current time of day
-            is later than any such deadline, and means that no deadline is set.
+        late_at: One number, which the parent reads: the time of `monotonic` at which the process
+            is late, or 0.
+        timeout: Seconds that an example may take in a call.
     """
-    global _deadline  # noqa: PLW0603 -- one process has one alarm
-    if _deadline is not None:
-        _deadline.close()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    _deadline = file.open("w")
+    global _late_at, _silence
+    _late_at, _silence = late_at, 2 * timeout + _SILENCE
+
+
+def set_late(seconds: float | None) -> None:
+    """Sets the number of seconds after which this process is late; None if it never is."""
+    if _late_at is not None:
+        _late_at[0] = monotonic() + seconds if seconds else 0.0
 
 
 class time_limit:  # noqa: N801 -- called like a function; a generator takes twice as long
@@ -243,14 +255,14 @@ def _limited(seconds: float) -> Generator[None]:
             arm()
 
     def arm() -> None:
-        if _deadline is not None:
+        if _late_at is not None:
             # Twice the limit: the exception of the alarm comes first, and costs only one example,
             # whereas this ends the worker and its model.
             delay = min(2 * seconds + _GRACE, SECONDS)
-            dump_traceback_later(delay, exit=True, file=_deadline)
-            # The time of a file, not a message: one system call per limited call, and the driver
-            # can read it even if this process is stopped (decision 40).
-            _set_deadline(_deadline, monotonic() + delay)
+            # In shared memory, which the parent can read even if this process is stopped. First, so
+            # that the parent knows why the process has ended (decision 40).
+            set_late(delay)
+            dump_traceback_later(delay, exit=True)
 
     with alarm(seconds, _AGAIN, ring):
         arm()
@@ -259,13 +271,7 @@ def _limited(seconds: float) -> Generator[None]:
         finally:
             over = True  # a late alarm is ignored
             cancel_dump_traceback_later()
-            if _deadline is not None:
-                _set_deadline(_deadline, None)
-
-
-def _set_deadline(file: IO[str], deadline: float | None) -> None:
-    with suppress(OSError):  # a stage may have closed the file
-        utime(file.fileno(), (deadline, deadline) if deadline else None)
+            set_late(_silence)
 
 
 def _is_importing(frame: FrameType | None) -> bool:

@@ -1,4 +1,4 @@
-"""Limits of a run, and the logs of attempts by which a driver watches its workers.
+"""Limits of a run, and the logs of attempts that name the operations of dead workers.
 
 The last line of a log names the operation during which a worker died. The death counts unless the
 driver has ended, too. After three deaths the items of an operation run one at a time, and an item
@@ -12,23 +12,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from json import dumps, loads  # by name: a stage may replace functions of modules
 from os import write
 from pathlib import Path
-from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import Any
 
 from leporello.core.records import JSON
-from leporello.engine.failures import OUTSIDE, TRIES, Phase
+from leporello.engine.failures import Phase, set_late
 
 _TIMEOUT = "example_timeout"  # affects only failures, so runs may resume with another value
-_SILENCE = 5.0  # seconds beyond twice the limit without an operation, after which a worker ends
-_CLOCK_TIMES = 10**18  # nanoseconds: later file times are times of day, not of `monotonic`
-# Operations without a limit: files and models may be huge, and connections slow.
-_UNLIMITED = ("open", "load", "publish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,65 +62,6 @@ class Limits:
 
 
 @dataclass
-class Clock:
-    """Clock of a worker in its driver, which no stage can stop.
-
-    A call has a deadline, but a stage may have replaced functions that the worker uses between the
-    calls. So the driver also ends a worker that is silent: without logged operations or deadlines.
-    """
-
-    timeout: float | None  # seconds that an example may take in a call; None sets no limit
-    _seen: list[tuple[int, int]] = field(default_factory=list)
-    _since: float = 0.0
-
-    def is_over(self, logs: Sequence[Path]) -> bool:
-        """Returns whether the worker with these logs must be ended; then records it beside them."""
-        if self.timeout is None:
-            return False
-        now, states = monotonic(), [*map(_state, logs)]
-        if states != self._seen:
-            self._seen, self._since = states, now
-        calls = [
-            log for log, (_, time) in zip(logs, states, strict=True) if 0 < time < _CLOCK_TIMES
-        ]
-        # A deadline is on the clock of the worker, which may be on another machine: what counts is
-        # how long the driver has seen the same one.
-        limit = 2 * self.timeout + (OUTSIDE if calls else _SILENCE)
-        if not logs or now - self._since <= limit:
-            return False
-        if not calls and any(map(_is_unlimited, logs)):
-            return False
-        reason = "ended from outside" if calls else "ended from outside: no sign of work"
-        for log in calls or logs:
-            deadline_of(log).write_text(f"{reason}\n")
-        return True
-
-
-def _state(log: Path) -> tuple[int, int]:
-    """Returns the size of a log and the time of its deadline; 0 without a file."""
-    size = log.stat().st_size if log.exists() else 0
-    deadline = deadline_of(log)
-    return size, deadline.stat().st_mtime_ns if deadline.exists() else 0
-
-
-def _is_unlimited(log: Path) -> bool:
-    """Returns whether the last operation in a log may take any time, or no operation began."""
-    lines = log.read_bytes().splitlines() if log.exists() else []
-    return not lines or any(lines[-1].startswith(f'["{kind}"'.encode()) for kind in _UNLIMITED)
-
-
-def forget_deadline(file: Path) -> None:
-    """Clears the deadline of a process that has ended; the content of the file stays."""
-    with suppress(FileNotFoundError):
-        os.utime(file)
-
-
-def deadline_of(attempts: Path) -> Path:
-    """Returns the file of a shard's deadline, by the file of its attempts."""
-    return attempts.with_suffix(".deadline")
-
-
-@dataclass
 class AttemptLog:
     """File with the attempts to process one shard."""
 
@@ -136,16 +72,10 @@ class AttemptLog:
     attempt: int = 1  # number of this attempt, from 1
     # Number of deaths that count, by the operation that was started last.
     deaths: Counter[Phase] = field(default_factory=Counter)
-    is_overdue: bool = False  # whether the last attempt exceeded a deadline
     _file: int | None = None
 
-    @property
-    def deadline(self) -> Path:
-        """File that a worker writes to when a call exceeds its deadline."""
-        return deadline_of(self.path)
-
-    def open(self) -> None:
-        """Counts the death of the last attempt, and starts a new one.
+    def open(self, blame: int = 1) -> None:
+        """Counts the death of the last attempt as `blame` deaths, and starts a new one.
 
         Raises:
             OSError: The file cannot be written.
@@ -153,10 +83,7 @@ class AttemptLog:
         last, phase = self._load()
         # If the driver died too, the machine is the likely cause, so the operation is not blamed.
         if last and phase and last["driver"] == self.driver:
-            self.is_overdue = self.deadline.exists() and self.deadline.stat().st_size > 0
-            # A call that exceeded its deadline would do so again, so it is not retried.
-            self.deaths[phase] += TRIES if self.is_overdue else 1
-        self.deadline.unlink(missing_ok=True)
+            self.deaths[phase] += blame
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         deaths = [[*phase, count] for phase, count in self.deaths.items()]
@@ -172,12 +99,12 @@ class AttemptLog:
 
     def close(self, *, finished: bool) -> None:
         """Closes the file; removes it once the shard is finished."""
+        set_late(None)  # the worker may wait for its next shard
         if self._file is not None:
             os.close(self._file)
             self._file = None
         if finished:
             self.path.unlink(missing_ok=True)
-            self.deadline.unlink(missing_ok=True)
 
     def _write(self, row: object) -> None:
         assert self._file is not None

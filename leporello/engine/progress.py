@@ -117,53 +117,22 @@ class Progress:
 
 
 class Listener:
-    """Receives the events of an engine, and ignores them; its exceptions end the run."""
+    """Counts the events of engines, and reports them regularly; ends an engine that is cancelled.
 
-    def before_step(self) -> None:
-        """Called before each read; may raise `Stopped`."""
-
-    def document(self) -> None:
-        """Called when all examples on a document have been started or skipped."""
-
-    def example(self, *, failed: bool = False) -> None:
-        """Called when an example is finished."""
-
-    def reading(self, reads: int) -> None:
-        """Called before a reader reads a batch, with its number of reads."""
-
-    def has_read(self, statistics: ReadStatistics) -> None:
-        """Called after a reader has read a batch, with its statistics so far."""
-
-
-class Cancellable(Listener):
-    """Stops an engine before its next read after `cancel` is called."""
-
-    cancelled = False
-
-    def cancel(self) -> None:
-        """Requests the stop."""
-        self.cancelled = True
-
-    def before_step(self) -> None:
-        """See `Listener`."""
-        if self.cancelled:
-            raise Stopped("the caller no longer waits for the answer")
-
-
-class Reporter(Listener):
-    """Sums up the progress of engines, and reports it regularly.
+    Exceptions of `report` and `check` end the run.
 
     Attributes:
         report: Function that receives the progress since the last report.
+        cancelled: Whether `cancel` was called.
     """
 
     def __init__(
         self,
-        report: Callable[[ProgressCounts], None],
+        report: Callable[[ProgressCounts], None] = lambda _: None,
         check: Callable[[], None] = lambda: None,
         every: float = 0.0,
     ) -> None:
-        """Prepares the reporter.
+        """Prepares the listener.
 
         Args:
             report: Function that receives the progress since the last report.
@@ -171,32 +140,39 @@ class Reporter(Listener):
             every: Minimum number of seconds between reports.
         """
         self.report, self._check, self._every = report, check, every
+        self.cancelled = False
         self._counts, self._reported = ProgressCounts(), 0.0
         self._tokens: dict[int, int] = {}
 
+    def cancel(self) -> None:
+        """Stops an engine before its next read."""
+        self.cancelled = True
+
     def before_step(self) -> None:
-        """See `Listener`."""
+        """Called before each read; raises `Stopped` to end the run."""
+        if self.cancelled:
+            raise Stopped("the caller no longer waits for the answer")
         self._check()
 
     def document(self) -> None:
-        """See `Listener`."""
+        """Called when all examples on a document have been started or skipped."""
         self._counts.documents += 1
         self.flush(self._every)
 
     def example(self, *, failed: bool = False) -> None:
-        """See `Listener`."""
+        """Called when an example is finished."""
         self._counts.examples += 1
         self._counts.failed += failed
         # Failures at once, so users can stop early if everything fails.
         self.flush(0.0 if failed else self._every)
 
     def reading(self, reads: int) -> None:
-        """See `Listener`."""
+        """Called before a reader reads a batch, with its number of reads."""
         self._counts.reading = reads
         self.flush(self._every)
 
     def has_read(self, statistics: ReadStatistics) -> None:
-        """See `Listener`."""
+        """Called after a reader has read a batch, with its statistics so far."""
         # Statistics are sums since the start, so only the increase is counted.
         tokens = statistics.input_tokens + statistics.output_tokens
         self._counts.tokens += tokens - self._tokens.get(id(statistics), 0)

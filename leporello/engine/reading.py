@@ -182,7 +182,6 @@ class BatchReader:
         return [reply_of(row, read) for row, read in zip(rows, reads, strict=True)]
 
     def _packed(self) -> Counter[str]:
-        """Returns the counts of all micro-batches of the reader so far."""
         batching = batching_of(self.reader)
         return Counter(batching.counts() if batching else {})
 

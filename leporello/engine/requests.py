@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 
 from leporello.config import Pipeline
 from leporello.core.calls.budget import Ledger
@@ -24,14 +23,6 @@ from leporello.core.records import (
 )
 
 _LOWEST_SCORE = -1e9  # of an answer without a read; JSON has no infinity
-
-
-class Admission(Enum):
-    """Decision on a read."""
-
-    READ = "read"
-    WAIT = "wait"  # until the first reads of the question show their cost
-    REFUSE = "refuse"
 
 
 class QuestionBudget:
@@ -60,21 +51,24 @@ class QuestionBudget:
             )
         self._expected = self._spent
 
-    def admit(self, read: Read) -> Admission:
-        """Decides whether a read may be read now; adds an admitted read to the expected costs."""
+    def admit(self, read: Read) -> bool | None:
+        """Returns whether a read may be read now, and adds it to the expected costs.
+
+        None means that it must wait until the first reads of the question show their cost.
+        """
         tokens, spent = self._tokens(read), self._spent
         is_reading = self._expected.reads > spent.reads
         has_price = self._budget.dollars is not None or self._budget.seconds is not None
         if has_price and is_reading and not spent.tokens:
             # The first read shows the price of a token; without it, a whole round could exceed the
             # budget (decision 47).
-            return Admission.WAIT
+            return None
         share = tokens / spent.tokens if spent.tokens else 0.0
         total = self._expected + Ledger(1, tokens, 0, share * spent.dollars, share * spent.seconds)
         if self._budget.is_exceeded(total):
-            return Admission.REFUSE
+            return False
         self._expected = total
-        return Admission.READ
+        return True
 
     def refusal(self, read: Read) -> Reply:
         """Returns an empty output for a read that exceeds the budget.

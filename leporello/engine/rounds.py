@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
@@ -22,15 +22,23 @@ from leporello.core.errors import ReadError
 from leporello.core.records import Example, Output, Read, Reply
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.combining import CombinerRunner
-from leporello.engine.failures import ALONE, TRIES, Attempts, ExampleError
+from leporello.engine.enriching import EnricherRunner
+from leporello.engine.failures import ALONE, TRIES, ExampleError, stage_errors, time_limit
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReader, BatchReaders
 from leporello.engine.results.finished import FinishedExample
 from leporello.engine.results.serialization import reply_of
-from leporello.engine.selection import Selection, by_document, select_document
+from leporello.engine.selection import (
+    Selection,
+    by_document,
+    document_chunks,
+    select_document,
+)
 from leporello.engine.slots import Slots
 from leporello.engine.store import MemoryStore
+from leporello.engine.task_examples import Normalizer
+from leporello.metrics import Metric
 
 # A commit takes longer than an example that needs no reading.
 _COMMIT = 0.5  # seconds between commits of examples that need no reading
@@ -43,15 +51,27 @@ _Place: TypeAlias = tuple[ActiveExample, int]
 class Rounds:
     """Runs one pipeline over the examples of one shard, in the order of the task."""
 
-    runner: CombinerRunner
-    readers: BatchReaders
+    readers: BatchReaders  # readers of the pipeline, whose time limit and log apply to all calls
     store: MemoryStore
     limits: Limits = field(default_factory=Limits)  # sizes of groups and batches
     listener: Listener = field(default_factory=Listener)
     # Slots for single reads, shared with other shards and pipelines; None reads batches.
     slots: Slots | None = None
+    # Metrics whose statistics are stored with each example, and the normaliser of the task.
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    normalise: Normalizer | None = None
+    rows: bool = True  # whether finished examples contain rows, which the results of a run require
 
     def __post_init__(self) -> None:
+        self.stages, self.attempts = self.readers.stages, self.readers.attempts
+        self._runner = CombinerRunner(
+            self.stages,
+            self.metrics,
+            self.normalise,
+            self.readers.timeout,
+            self.attempts,
+            self.rows,
+        )
         self._active: dict[int, ActiveExample] = {}
         self._batches: deque[tuple[BatchReader, list[_Place]]] = deque()
         self._finished: deque[FinishedExample] = deque()
@@ -66,14 +86,45 @@ class Rounds:
             self.readers.load()  # before the threads start
 
     @property
-    def attempts(self) -> Attempts:
-        """Log of started operations."""
-        return self.runner.attempts
-
-    @property
     def is_idle(self) -> bool:
         """Whether no example waits for reads."""
         return not self._active
+
+    def select(
+        self, number: int, first: int, examples: Sequence[Example]
+    ) -> Sequence[Selection | ExampleError]:
+        """Returns the selections for the examples on a document, which has a number in the shard.
+
+        The examples have numbers from `first` on. If selecting for all of them has killed its
+        workers, they are selected for one at a time.
+        """
+        attempts, timeout = self.attempts, self.readers.timeout
+        try:
+            self._enrich(number, examples)
+        except ExampleError as error:
+            return [ExampleError("task", e.fault) if e.fault else error for e in examples]
+        if attempts.begin("select", number) < TRIES:
+            return select_document(self.stages, examples, timeout)
+        selections: list[Selection | ExampleError] = []
+        for index, example in enumerate(examples, first):
+            deaths = attempts.begin("select", number, index)
+            # The group was tried three times, so one death alone is proof enough.
+            if deaths >= ALONE or len(examples) == 1:
+                selections.append(ExampleError("retriever", attempts.cause))
+            else:
+                selections += select_document(self.stages, [example], timeout)
+        return selections
+
+    def _enrich(self, number: int, examples: Sequence[Example]) -> None:
+        valid = next((example for example in examples if not example.fault), None)
+        if self.stages.enricher is None or valid is None:
+            return
+        enricher = EnricherRunner(self.readers, self.limits, self.listener)
+        enricher.begin(number)
+        with stage_errors("chunker"), time_limit(self.readers.timeout):
+            chunks = document_chunks(self.stages.chunker, valid)
+        if chunks:
+            enricher.prepare(chunks, number, self.store)
 
     def add(
         self, first: int, examples: Sequence[Example], selected: Sequence[Selection | ExampleError]
@@ -118,12 +169,11 @@ class Rounds:
             self._read_batch()
 
     def _make_room(self) -> Iterator[FinishedExample]:
-        """Waits until another example may start."""
         if self.slots:
             while not self.slots.has_room:
                 self.wait()
-        # A group ends completely before the next one starts. Otherwise the contents of a batch
-        # would depend on which examples had finished, and a resumed shard could not form it again.
+        # A group ends completely before the next one starts; otherwise a resumed shard could not
+        # form its batches again.
         elif self._in_group == self._group:
             yield from self.finish()
             self._in_group = 0
@@ -132,11 +182,10 @@ class Rounds:
     # -- examples ------------------------------------------------------------------------------
 
     def _start(self, number: int, example: Example, selection: Selection | ExampleError) -> None:
-        """Starts an example, and replays its stored outputs."""
         # Not read again: beside other prompts the same prompt can decode to another text (decision
         # 3).
         stored = self.store.outputs(number)
-        state = self.runner.start(number, example, selection)
+        state = self._runner.start(number, example, selection)
         while stored and isinstance(state, ActiveExample):
             for index in [*state.unread]:
                 if output := stored.pop(state.place + index, None):
@@ -144,7 +193,7 @@ class Rounds:
                     state.reply(index, reply_of(row, state.reads[index]), note)
             if state.unread:
                 break
-            state = self.runner.resume(state)
+            state = self._runner.resume(state)
         self._set_state(state)
         # One transaction per example would cost more than an example without reads. A kill loses
         # only the examples since the last commit.
@@ -187,7 +236,7 @@ class Rounds:
             example.reply(index, reply, note)
         for example in {example.number: example for example, _ in places}.values():
             if not example.unread:
-                self._set_state(self.runner.resume(example))
+                self._set_state(self._runner.resume(example))
         self._commit()
 
     # -- batches -------------------------------------------------------------------------------
@@ -229,7 +278,7 @@ class Rounds:
         """Reads a batch; outputs contain its seconds if the budget limits seconds."""
         start = monotonic()
         replies = self._read_safely(reader, places)
-        if self.runner.stages.budget.seconds is None:
+        if self.stages.budget.seconds is None:
             return replies
         # Stored with each output: a resumed shard then refuses the same reads for lack of seconds.
         # Each read of a batch is charged an equal share (decision 47).
@@ -263,7 +312,6 @@ class Rounds:
             self.listener.has_read(statistics)
 
     def _submit(self, slots: Slots, example: ActiveExample) -> None:
-        """Submits the reads of an example's step to the slots."""
         for index in [*example.unread]:
             reader = self.readers.of(example.reads[index].role)
             read = partial(self._timed, reader, example.reads[index])
@@ -279,14 +327,13 @@ class Rounds:
                 self.wait()
 
     def _refuse(self) -> Reply:
-        """Returns the error of a read that has killed its workers."""
         return ReadError(self.attempts.cause)
 
     def _timed(self, reader: BatchReader, read: Read) -> Reply:
         """Reads in a thread; the output contains its seconds if the budget limits seconds."""
         start = monotonic()
         reply = reader.read_one(read)
-        if self.runner.stages.budget.seconds is None or not isinstance(reply, Output):
+        if self.stages.budget.seconds is None or not isinstance(reply, Output):
             return reply
         return replace(reply, seconds=monotonic() - start)
 
@@ -294,22 +341,17 @@ class Rounds:
         self._deliver([(example, index)], [reply], [""])
 
 
-def rounds(
-    run: Rounds, examples: Iterable[Example], timeout: float | None = None
-) -> Iterator[FinishedExample]:
+def rounds(run: Rounds, examples: Iterable[Example]) -> Iterator[FinishedExample]:
     """Yields the unfinished examples, numbered from 0 in the order of the task, as each finishes.
-
-    `timeout` is the number of seconds per example in a call of a stage; None sets no limit.
 
     Raises:
         UserError: The user made a mistake; finished examples stay in the store.
     """
-    for first, group in by_document(examples):
+    for number, (first, group) in enumerate(by_document(examples)):
         if run.store.done.issuperset(range(first, first + len(group))):
             yield from run.skip(len(group))
             continue
-        selected = select_document(run.runner.stages, group, timeout)
-        yield from run.add(first, group, selected)
+        yield from run.add(first, group, run.select(number, first, group))
     yield from run.finish()
 
 

@@ -18,6 +18,7 @@ from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
 from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ExampleError, note_on_recovery, stage_errors, time_limit
+from leporello.engine.reading import BatchReaders
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,11 @@ def _select_apart(
 def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
     with collect_notes() as notes:
         chunks = document_chunks(stages.chunker, examples[0])
-        passages = chunks if stages.enricher is None else EnricherRunner(stages).passages_of(chunks)
+        passages = (
+            chunks
+            if stages.enricher is None
+            else EnricherRunner(BatchReaders(stages)).passages_of(chunks)
+        )
         lists = retrieve(stages.retriever, examples, passages)
     document, chunker = examples[0].document, stages.chunker
     question = examples[0].question if asks_question(chunker) else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from json import loads  # by name: a stage may replace functions of modules
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,13 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import CacheProtocol, Document, Example, Span
 from leporello.core.secrets import is_set
-from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import StoreKey
 from leporello.engine.failures import Attempts
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedRow
-from leporello.engine.results.serialization import calls_from_row
-from leporello.engine.rounds import Rounds, rounds
+from leporello.engine.rounds import Rounds, exhaust, rounds
 from leporello.engine.slots import Slots
 from leporello.engine.store import MemoryStore, Store
 from leporello.engine.task_examples import Normalizer
@@ -49,14 +46,13 @@ def rows_of(
 ) -> Rows:
     """Runs examples with a store at a path, or in memory, and returns their rows."""
     limits = limits or Limits()
-    timeout = limits.example_timeout
     store = Store(path, StoreKey(examples=len(examples))) if path else MemoryStore()
-    runner = CombinerRunner(stages, metrics_of(metrics), normalise, timeout, attempts or Attempts())
-    readers = BatchReaders(stages, cache, timeout)
-    run = Rounds(runner, readers, store, limits, listener or Listener(), slots)
+    readers = BatchReaders(stages, cache, limits.example_timeout, attempts or Attempts())
+    run = Rounds(
+        readers, store, limits, listener or Listener(), slots, metrics_of(metrics), normalise
+    )
     try:
-        for _ in rounds(run, examples, timeout):
-            pass
+        exhaust(rounds(run, examples))
         return [*map(decoded, store.rows())]
     finally:
         store.close()
@@ -64,19 +60,15 @@ def rows_of(
 
 def decoded(row: FinishedRow) -> dict[str, Any]:
     """Returns the fields of a finished example in a store."""
-    statistics = loads(row.statistics)
-    scores = {name: statistics[name] for name in ("statistics", "faults") if name in statistics}
-    if row.failed:
-        failure = {**loads(row.prediction), "traceback": row.traceback.decode()}
-        return {"done": row.number, **scores, "failure": failure}
-    calls = loads(row.calls)
-    return {
-        "done": row.number,
-        **scores,
-        "prediction": loads(row.prediction),
-        "calls": calls_from_row(calls["calls"]),
-        "notes": calls["notes"],
+    statistics = row.statistics.row()
+    scores: dict[str, Any] = {
+        name: statistics[name] for name in ("statistics", "faults") if name in statistics
     }
+    if row.failure:
+        failure = {**row.failure, "traceback": row.traceback}
+        return {"done": row.number, **scores, "failure": failure}
+    fields = {"prediction": row.prediction, "calls": row.calls, "notes": [*row.statistics.notes]}
+    return {"done": row.number, **scores, **fields}
 
 
 def trials(pipelines: Iterable[PipelineSpec]) -> Iterator[tuple[str, str]]:

@@ -21,8 +21,6 @@ _INTERVAL = 0.2  # seconds between checks for reads that take too long
 
 @dataclass(eq=False)
 class _PendingRead:
-    """A read to be computed in a thread."""
-
     read: Callable[[], Reply]  # function that computes the reply, called in a thread
     then: Callable[[Reply], None]  # function that receives the reply, called in the main thread
     started_at: float | None = None  # time at which a thread started the read; None before

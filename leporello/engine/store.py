@@ -299,7 +299,6 @@ class Store(MemoryStore):
         with closing(self._database):
             # The outputs of ten reads take 2.2 kB; finished examples have them too (decision 49).
             if len(self.done) == self.key.examples:
-                # Each output would otherwise be stored twice.
                 self._write("DELETE FROM batch")
             self.commit()
             with as_user_errors(self.path):

@@ -204,7 +204,6 @@ def _field_value(field: AnswerField, output: Output) -> JSON:
 
 
 def _joined_output(outputs: Sequence[Output], value: JSON) -> Output:
-    """Returns the outputs of all fields as one output."""
     read = [span for output in outputs for span in output.read or ()]
     has_spans = all(output.read is not None for output in outputs)
     return Output(
@@ -216,7 +215,6 @@ def _joined_output(outputs: Sequence[Output], value: JSON) -> Output:
 
 
 def _form_instruction(schema: Mapping[str, Any]) -> str:
-    """Returns the instruction on the form of an answer."""
     match kind_of(schema):
         case "text" | "enum":
             return ""

@@ -40,7 +40,7 @@ def executor_for(
     if placement.executor == "ray":
         from leporello.executors.ray.workers import RayWorkers
 
-        return Pool(spec, RayWorkers(spec, placement), check)
+        return Pool(RayWorkers(spec, placement), check)
     count = placement.count(model_bytes)
     # An existing kind of worker, not a process around each command. That process would have to
     # relay signals, and its death would leave the inner process running (decision 40).
@@ -50,4 +50,4 @@ def executor_for(
         _log.info("%s: using a worker process (--unsupervised uses this process)", reason)
     # Worker processes build the task themselves; the built one may hold open files.
     spec = replace(spec, built=None)
-    return Pool(spec, LocalWorkers(spec, placement, count or 1), check)
+    return Pool(LocalWorkers(spec, placement, count or 1), check)

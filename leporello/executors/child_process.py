@@ -1,6 +1,6 @@
-"""Child processes, connected to this process by an inherited socket.
+"""Worker processes, connected to this process by an inherited socket.
 
-A child is started as a new interpreter, since a fork of a process that runs models can hang. It is
+A worker is started as a new interpreter, since a fork of a process that runs models can hang. It is
 not started by multiprocessing, which would run the user's script again.
 """
 
@@ -15,45 +15,59 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
+from mmap import mmap
+from multiprocessing.connection import wait
 from pathlib import Path
+from time import monotonic
 
-from leporello.core.environment.platform import die_with_parent, kill_marked
+from leporello.core.environment.platform import die_with_parent, kill_marked, unnamed_file
 from leporello.core.environment.process import open_standard_streams
-from leporello.executors.channel import Channel
+from leporello.engine.failures import OUTSIDE, OVERDUE
+from leporello.executors.channel import Channel, InvalidMessageError, dump
 
-_INTERVAL = 1.0  # seconds between checks whether the parent is alive
+INTERVAL = 0.2  # seconds to wait for messages, between checks of the workers
+_MAIN = "from leporello.executors.worker import main; main()"
+_LOOK = 1.0  # seconds between checks whether the parent is alive
 _TO_SEND = 30  # seconds in which a process must take a message
-_TO_STOP = 5.0  # seconds that a process may take to end its own processes
 # The socket closes shortly before the status exists, and the status names the signal.
 _PATIENCE = 0.2  # seconds to wait for a process that has closed its socket
 _MARK = "LEPORELLO_CHILD"  # environment variable that the processes of a child inherit
 
 
-class ChildProcess:
-    """Child process.
+class WorkerProcess:
+    """A worker process on this machine; see `WorkerLink`."""
 
-    Attributes:
-        channel: Connection to the process; its first message contains the module paths.
-    """
+    def __init__(
+        self,
+        spec: bytes,
+        threads: int,
+        variables: Mapping[str, str],
+        memory: int = 0,
+        remapped: Mapping[str, str] | None = None,
+    ) -> None:
+        """Starts the process with a pickled group of jobs; `memory` is in bytes, 0 sets no limit.
 
-    def __init__(self, main: str, environment: dict[str, str] | None = None) -> None:
-        """Starts `module:function`, which calls `connected` first, with more environment variables.
+        `remapped` contains paths of plug-ins' files on this machine, by their paths on the
+        driver's.
 
         Raises:
             OSError: The process cannot be started.
         """
         parent_socket, child_socket = socket.socketpair()
-        module, _, function = main.partition(":")
-        paths = _module_paths()
+        paths = [entry or str(Path.cwd()) for entry in sys.path]
         token = uuid.uuid4().hex
         self._mark = f"{_MARK}={token}"
-        with child_socket:
-            number = child_socket.fileno()
+        with child_socket, unnamed_file() as file:
+            file.truncate(8)
+            # Not a message: a stopped worker sends none, and each call of a stage writes here.
+            self._late_at = memoryview(mmap(file.fileno(), 8)).cast("d")
+            files = child_socket.fileno(), file.fileno()
             # Not `multiprocessing`, which runs the user's script again in each child (decision 11).
             self._process = subprocess.Popen(  # noqa: S603 -- this project's own code
-                [sys.executable, "-c", f"from {module} import {function} as f; f()", str(number)],
-                pass_fds=[number],
+                [sys.executable, "-c", _MAIN, *map(str, files)],
+                pass_fds=files,
                 # A debugger in a worker would wait for input that nobody sees; `--unsupervised`
                 # runs plug-ins in the command's own process (decision 40).
                 stdin=subprocess.DEVNULL,
@@ -62,37 +76,68 @@ class ChildProcess:
                 env={
                     **os.environ,
                     "PYTHONPATH": os.pathsep.join(paths),
-                    **(environment or {}),
+                    # Idle threads sleep: threads that spin compete with other processes. On a busy
+                    # machine torch fell from 47 to 1.6 tokens per second with two threads
+                    # (decision 4).
+                    "OMP_NUM_THREADS": str(threads),
+                    "OMP_WAIT_POLICY": "PASSIVE",
+                    **variables,
                     _MARK: token,
                 },
             )
-        self.channel = Channel(parent_socket, _TO_SEND)
-        with suppress(OSError):  # the process has ended; the next read reports it
-            self.channel.send(paths)
+        self._channel = Channel(parent_socket, _TO_SEND)
+        self._message: bytes | None = None
+        self.send(dump((paths, memory, remapped or {}, spec)))
 
-    @property
-    def pid(self) -> int:
-        """Id of the process."""
-        return self._process.pid
+    def fileno(self) -> int:
+        """Returns the number of the socket, for functions that wait for several ones."""
+        return self._channel.fileno()
 
-    def stop(self) -> int:
-        """Terminates the process, and kills it if it does not end."""
-        self._process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=_TO_STOP)
-        return self.end()
+    def send(self, message: bytes) -> None:
+        """Sends a pickled message; ends a process that does not take it."""
+        try:
+            self._channel.send_bytes(message)
+        except OSError:
+            self.end()  # `receive` reports the death
+
+    def has_message(self) -> bool:
+        """Returns whether `receive` has a message, without waiting for one."""
+        if self._message is None:
+            try:
+                self._message = self._channel.take()
+            except InvalidMessageError:
+                self._message = dump(("died", "sent an invalid message"))
+            except (EOFError, OSError):
+                cause = self._cause()
+                self._message = dump(("died", OVERDUE if self._is_late() else cause))
+        # From outside: a stopped process runs neither its alarm nor faulthandler's thread.
+        if self._message is None and self._is_late(OUTSIDE):
+            self.end()
+            self._message = dump(("died", OVERDUE))
+        return self._message is not None
+
+    def receive(self) -> bytes:
+        """Returns the next pickled message; if the process has ended, the cause of its death."""
+        while not self.has_message():
+            wait([self.fileno()], INTERVAL)
+        message, self._message = self._message, None
+        assert message is not None
+        return message
 
     def end(self) -> int:
         """Kills the process and all processes that its stages have started; returns its status."""
-        with suppress(
-            ProcessLookupError, PermissionError
-        ):  # PermissionError on macOS: all have ended
-            os.killpg(self.pid, signal.SIGKILL)
+        # PermissionError on macOS: all have ended.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         status = self._process.wait()
         kill_marked(self._mark)  # those that a stage has started in sessions of their own
         return status
 
-    def cause(self) -> str:
+    def _is_late(self, grace: float = 0.0) -> bool:
+        """Returns whether the worker has been late for some seconds; see `be_watched`."""
+        return 0 < self._late_at[0] < monotonic() - grace
+
+    def _cause(self) -> str:
         """Returns how the process ended; kills it if it only closed its socket."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=_PATIENCE)
@@ -102,31 +147,31 @@ class ChildProcess:
         return f"ended with status {status}"
 
 
+# -- in the process --------------------------------------------------------------------------------
+
+
 def connected() -> Channel:
-    """Returns the connection of this child process to its parent.
+    """Returns the connection of this worker process to its parent.
 
     After this call the process ends when the parent ends.
     """
     open_standard_streams()
     end_with_parent()
     show_log()
-    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
-    sys.path[:] = channel.receive()
-    return channel
+    return Channel(socket.socket(fileno=int(sys.argv[1])))
+
+
+def shared_number() -> memoryview[float]:
+    """Returns the memory that this worker process shares with its parent; see `be_watched`."""
+    return memoryview(mmap(int(sys.argv[2]), 8)).cast("d")
 
 
 def end_with_parent() -> None:
     """Makes this process end when its parent ends or is killed, and ignore Ctrl-C."""
     signal.signal(signal.SIGINT, lambda *_: None)  # any KeyboardInterrupt here is raised by a stage
-    # Linux only, and immediate; the thread below covers other systems within a second.
+    # Linux only, and immediate; the thread covers other systems within a second.
     die_with_parent()
-    # Only Linux ends a child with its parent; elsewhere this thread checks.
     threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
-
-
-def _module_paths() -> list[str]:
-    """Returns the module paths of this process, for a child process."""
-    return [entry or str(Path.cwd()) for entry in sys.path]
 
 
 def show_log() -> None:
@@ -136,9 +181,7 @@ def show_log() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process when its parent has ended."""
-    # Only Linux can kill a child with its parent, so other systems watch the parent's id.
     while os.getppid() == parent:
-        time.sleep(_INTERVAL)
+        time.sleep(_LOOK)
     # Not sys.exit: threads of a model could block it, and nobody waits for this process any more.
     os._exit(0)

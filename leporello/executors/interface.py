@@ -11,7 +11,7 @@ from pathlib import Path
 
 from leporello.cache.source_code import source_hash
 from leporello.cache.store import Cache
-from leporello.config import Pipeline, PipelineSpec, Spec, TaskSpec
+from leporello.config import PipelineSpec, Spec, TaskSpec
 from leporello.config.metrics import metrics_of, own_metrics
 from leporello.config.specs import StageFactory
 from leporello.core.calls.budget import Ledger, SharedBudget
@@ -21,11 +21,10 @@ from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts
 from leporello.engine.limits import Limits
 from leporello.engine.reading import ReadStatistics
-from leporello.engine.task_examples import Normalizer, no_answer_of, normalizer_of
+from leporello.engine.task_examples import no_answer_of, normalizer_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.shards import Shard, TaskReader
-from leporello.metrics import Metric
 from leporello.metrics.protocol import is_later
 from leporello.storage.runs import RemoteRun
 
@@ -60,11 +59,6 @@ class JobGroupSpec:
         for root in (self.task.spec, *own_metrics(self.metrics)):
             yield from root.all_specs()
 
-    def attempts(self, shard: int) -> Path:
-        """Returns the log of the attempts on a shard, which a worker writes for its driver."""
-        directory = RunDirectory(self.directory)
-        return JobFiles(directory, self.pipelines[0].name, self.task.name).attempts(shard)
-
     def reason_to_supervise(self) -> str:
         """Returns why the batch must run in a process that can be killed; empty if it does not."""
         if sys.platform == "win32":  # workers are not supported there
@@ -95,6 +89,11 @@ class ShardOrder:
     # Cause of death of the last worker that ran the shard, such as `was killed by signal 9`; empty
     # if no worker has died.
     cause: str = ""
+    blame: int = 1  # number of deaths that this death counts as
+
+
+# Asks a worker for the micro-batch sizes that its readers determine, which takes their models.
+FIND_SIZES = ShardOrder(Shard(-1, 0, 0, ()), ())
 
 
 @dataclass
@@ -144,6 +143,7 @@ class ShardResult:
     spent: Mapping[str, Ledger] = field(default_factory=dict)
     # Names of plug-in classes without `depends_on` whose cached results were reused.
     reused: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)  # answer to `FIND_SIZES`
 
     def row(self, names: Sequence[str], task: str) -> dict[str, JSON]:
         """Returns the line of workers.jsonl, with the names of pipelines and task."""
@@ -166,22 +166,14 @@ def this_worker() -> str:
     return f"{os.getpid()}@{platform.node()}"
 
 
-@dataclass(frozen=True)
-class WorkerPipeline:
-    """One pipeline of a batch."""
-
-    stages: Pipeline  # stages of the pipeline; pipelines share objects for equal stages
-    metrics: Mapping[str, Metric]  # metrics that are computed while the pipeline runs
-    normalise: Normalizer | None  # normaliser of the task
-    files: JobFiles
-
-
 class Pipelines:
     """Pipelines of a batch, and the task's documents.
 
     Attributes:
         spec: Group of jobs.
-        all: Pipelines in the order of the batch.
+        stages: Stages of the pipelines, which share objects for equal stages.
+        normalisers: Normaliser of the task for each pipeline; None where it does not apply.
+        metrics: Metrics that are computed while the pipelines run.
         directory: Directory of the run on this machine.
         remote: Run at a URL, of which the directory is a copy; None for a local run.
         tasks: Reader of the task's documents.
@@ -202,21 +194,18 @@ class Pipelines:
         path = self.remote.directory if self.remote else spec.directory
         self.directory = RunDirectory(path)
         all_metrics = metrics_of(spec.metrics).items()
-        metrics = {name: metric for name, metric in all_metrics if not is_later(metric)}
+        self.metrics = {name: metric for name, metric in all_metrics if not is_later(metric)}
         # One factory, so pipelines of a sweep share a model in memory.
-        factory = StageFactory()
-        self.all = [
-            WorkerPipeline(
-                replace(factory.build(pipeline), no_answer=no_answer_of(source)),
-                metrics,
-                normalizer_of(source, wanted=pipeline.normalised),
-                JobFiles(self.directory, pipeline.name, spec.task.name),
-            )
-            for pipeline in spec.pipelines
-        ]
+        factory, no_answer = StageFactory(), no_answer_of(source)
+        self.stages = [replace(factory.build(p), no_answer=no_answer) for p in spec.pipelines]
+        self.normalisers = [normalizer_of(source, wanted=p.normalised) for p in spec.pipelines]
         self.tasks = TaskReader(source, spec.task.name)
         self.cache = Cache(spec.cache) if spec.cache else None
         self.worker = this_worker()
+
+    def files(self, place: int) -> JobFiles:
+        """Returns the files of a pipeline by its index."""
+        return JobFiles(self.directory, self.spec.pipelines[place].name, self.spec.task.name)
 
     def _check_sources(self) -> None:
         # Workers start later than the run, so an edit in between would mix two versions in its

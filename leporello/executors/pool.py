@@ -9,17 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 from leporello.core.errors import Stopped, UserError
-from leporello.engine.limits import Clock, deadline_of, forget_deadline
+from leporello.engine.failures import OVERDUE, TRIES
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.channel import dump, load
-from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
-
-INTERVAL = 0.2  # seconds that a workplace waits for messages, between checks of the pool
-
+from leporello.executors.interface import ShardOrder, ShardResult
 
 _CONTENTS: Mapping[str, type] = {
-    "more": str, "progress": ProgressCounts, "sizes": Mapping, "result": ShardResult,
-    "failed": str, "died": str,
+    "more": str, "progress": ProgressCounts, "result": ShardResult, "failed": str, "died": str,
 }  # fmt: skip
 
 
@@ -44,7 +40,6 @@ class PoolWorker:
     """State of a worker of a pool."""
 
     link: WorkerLink  # connection to the worker
-    clock: Clock
     name: str = ""  # process and machine; empty until the worker has requested an order
     orders: dict[int, ShardOrder] = field(default_factory=dict)  # orders without a result, by shard
     waits: bool = False  # whether the worker waits for an order
@@ -99,13 +94,6 @@ class Workplace:
         """Returns the links with a message; waits for one, but only for a short time."""
         raise NotImplementedError
 
-    def watch(self, workers: Sequence[PoolWorker]) -> None:
-        """Checks the workers; called regularly.
-
-        Raises:
-            UserError: There is no room for any worker.
-        """
-
 
 class Pool:
     """Runs shards in workers, which end with this context manager; replaces workers that die.
@@ -114,10 +102,9 @@ class Pool:
     the death counts against the operation that it started last (`AttemptLog`).
     """
 
-    def __init__(self, spec: JobGroupSpec, place: Workplace, check: Callable[[], None]) -> None:
+    def __init__(self, place: Workplace, check: Callable[[], None]) -> None:
         """Prepares the pool; workers start with the first orders. See `executor_for`."""
-        self._log, self._place, self._check = spec.attempts, place, check
-        self._timeout = spec.limits.example_timeout
+        self._place, self._check = place, check
         self._workers: list[PoolWorker] = []
         self._orders: Iterator[ShardOrder] = iter(())
         self._queue: deque[ShardOrder] = deque()
@@ -137,30 +124,6 @@ class Pool:
         for worker in self._workers:
             worker.link.end()
         self._place.__exit__(*raised)
-
-    def sizes(self) -> Mapping[str, int]:
-        """Returns the micro-batch sizes that the reader determines in the first worker.
-
-        Raises:
-            UserError: The model cannot be loaded, or the worker died.
-            Stopped: The run was asked to stop.
-        """
-        worker = self._start()
-        while True:
-            self._check()
-            self._place.watch(self._workers)
-            if not self._place.ready([worker.link]):
-                continue
-            kind, answer = worker.receive()
-            if kind == "more":
-                worker.send("sizes")
-            elif kind == "sizes":
-                sizes: Mapping[str, int] = answer
-                return sizes
-            elif kind == "died":
-                raise UserError(f"a worker process {answer} while it loaded the model")
-            elif kind == "failed":
-                raise UserError(answer)
 
     def run(
         self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
@@ -189,10 +152,7 @@ class Pool:
             return
         for worker in self._workers:
             if worker.waits and self._has_orders(1):
-                order = self._queue.popleft()
-                # The deadline of a worker that died would end its successor at once.
-                forget_deadline(deadline_of(self._log(order.shard.number)))
-                worker.give(order)
+                worker.give(self._queue.popleft())
             elif worker.waits and worker.orders:
                 # A worker with slots keeps shards open and would wait for the next order without
                 # end.
@@ -211,8 +171,7 @@ class Pool:
         return len(self._queue) >= count
 
     def _start(self) -> PoolWorker:
-        link = self._place.start([worker.link for worker in self._workers])
-        worker = PoolWorker(link, Clock(self._timeout))
+        worker = PoolWorker(self._place.start([worker.link for worker in self._workers]))
         self._workers.append(worker)
         return worker
 
@@ -231,11 +190,6 @@ class Pool:
                 yield from self._replace(worker, answer)
             elif kind == "failed":
                 self._end(UserError(answer))
-        for worker in self._workers:
-            # From outside: a stopped process runs neither its alarm nor faulthandler's thread.
-            if worker.clock.is_over([*map(self._log, worker.orders)]):
-                worker.link.end()
-        self._call(lambda: self._place.watch(self._workers))
         self._call(self._check)
 
     def _take_result(self, worker: PoolWorker, result: ShardResult) -> ShardResult:
@@ -255,9 +209,14 @@ class Pool:
             death = f"a worker process {cause} before it started a shard, {self._idle_deaths} times"
             self._end(UserError(f"{death}; {self._place.advice}"))
         if not self._ending:
+            # A call that exceeded its limit would do so again: no retry. With several open
+            # shards, which of them it belongs to is unknown.
+            blame = TRIES if cause == OVERDUE and len(worker.orders) == 1 else 1
             # Reversed and in front of the queue, so that shards keep their order.
-            orders = (replace(order, cause=cause) for order in reversed(worker.orders.values()))
-            self._queue.extendleft(orders)
+            self._queue.extendleft(
+                replace(order, cause=cause, blame=blame)
+                for order in reversed(worker.orders.values())
+            )
         for shard in worker.orders:
             yield ShardResult(shard, outcome="died", worker=worker.name, error=cause)
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import TypeAlias
 
 from leporello.cache.store import collect_reuse, collected
 from leporello.core.records import Document, Example, Hit
-from leporello.engine.failures import ExampleError, enforce_deadlines
+from leporello.engine.failures import ExampleError, be_watched
 from leporello.engine.selection import Selection, select_document
 from leporello.executors.channel import dump, load
 from leporello.executors.child_process import end_with_parent
@@ -123,7 +121,8 @@ def _initialize(spec: bytes) -> None:
     # Otherwise a killed worker would leave this process behind, with its indexes in memory.
     end_with_parent()
     _pipelines = Pipelines(load(spec))
-    enforce_deadlines(Path(os.devnull))  # without it, a call that cannot be interrupted would hang
+    # Without it, a call that cannot be interrupted would hang.
+    be_watched([0.0], _pipelines.spec.limits.example_timeout or 0.0)
 
 
 def _select(work: bytes) -> bytes:
@@ -136,7 +135,7 @@ def _select(work: bytes) -> bytes:
     selected = {}
     for place in places:
         started = monotonic()
-        selections = select_document(_pipelines.all[place].stages, examples, timeout)
+        selections = select_document(_pipelines.stages[place], examples, timeout)
         selected[place] = [*map(_spans, selections)], monotonic() - started
     return dump((selected, collected()))
 

@@ -22,14 +22,15 @@ from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
 from leporello.core.protocols import CancelsReads, SharesLimits
 from leporello.core.secrets import redact
-from leporello.engine.failures import error_text
+from leporello.engine.failures import be_watched, error_text
 from leporello.engine.limits import AttemptLog
-from leporello.engine.progress import Reporter
+from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders, batch_sizes
 from leporello.engine.slots import Slots
 from leporello.executors.channel import Channel, load
-from leporello.executors.child_process import connected
+from leporello.executors.child_process import connected, shared_number
 from leporello.executors.interface import (
+    FIND_SIZES,
     JobGroupSpec,
     Pipelines,
     ShardOrder,
@@ -49,7 +50,7 @@ class ShardWorker:
     def __init__(
         self,
         spec: JobGroupSpec,
-        reporter: Reporter,
+        listener: Listener,
         connected: Callable[[], None] | None = None,
     ) -> None:
         """Builds the pipelines; models load on first use.
@@ -61,12 +62,12 @@ class ShardWorker:
             UserError: The source of a class has changed since the run started.
         """
         self.pipelines = Pipelines(spec)
-        self._reporter, self._connected = reporter, connected
+        self._listener, self._connected = listener, connected
         self._open_runs: list[ShardRun] = []
         self._opening_shard: int | None = None
         self._spent: dict[str, Ledger] = {}
         self._resources = ExitStack()
-        self._stages = self.pipelines.all[0].stages  # all pipelines have the same readers
+        self._stages = self.pipelines.stages[0]  # all pipelines have the same readers
         # One set of threads for all pipelines and shards: the endpoint sees a constant load. It was
         # busy for 16 % of the time with batches (decision 29).
         slots = BatchReaders(self._stages).slots
@@ -74,12 +75,8 @@ class ShardWorker:
         self._slots = self._resources.enter_context(Slots(slots, timeout)) if slots else None
         self._selectors = self._resources.enter_context(Selectors(spec)) if spec.selectors else None
 
-    def sizes(self) -> dict[str, int]:
-        """Loads the models, and returns the micro-batch sizes that readers determine.
-
-        Raises:
-            UserError: A model cannot be loaded.
-        """
+    def _sizes(self) -> dict[str, int]:
+        """Loads the models, and returns the micro-batch sizes that readers determine."""
         for reader in self._stages.readers.values():
             if batching_of(reader):
                 load_models(reader)
@@ -103,7 +100,7 @@ class ShardWorker:
                 run.close()
             self._open_runs.clear()
             with suppress(Stopped):  # already reported
-                self._reporter.flush()
+                self._listener.flush()
 
     def close(self) -> None:
         """Ends the selecting processes, and cancels reads in other threads."""
@@ -115,9 +112,13 @@ class ShardWorker:
     def _start(self, order: ShardOrder) -> Iterator[ShardResult]:
         """Runs a shard; with slots, only until there is room for the next shard."""
         self._opening_shard = order.shard.number
+        if order == FIND_SIZES:
+            sizes, self._opening_shard = self._sizes(), None
+            yield ShardResult(order.shard.number, worker=this_worker(), sizes=sizes)
+            return
         for role, budget in order.budgets.items():
             self._stages.readers[role].share_limits(budget.workers, budget.share)
-        run = ShardRun(self.pipelines, order, self._reporter, self._attempt_log(order), self._slots)
+        run = ShardRun(self.pipelines, order, self._listener, self._attempt_log(order), self._slots)
         self._open_runs.append(run)
         self._opening_shard = None
         run.admit(self._selectors)
@@ -134,7 +135,7 @@ class ShardWorker:
     def _wait(self) -> Iterator[ShardResult]:
         """Waits for replies, and finishes shards without waiting examples."""
         assert self._slots is not None
-        self._reporter.before_step()
+        self._listener.before_step()
         if self._slots.waiting:
             self._slots.wait()
         yield from self._finished()
@@ -147,11 +148,10 @@ class ShardWorker:
         result = run.finish()
         result.spent, result.reused = self._newly_spent(), collected()
         self._open_runs.remove(run)
-        self._reporter.flush()  # report counts before the result
+        self._listener.flush()  # report counts before the result
         return result
 
     def _unfinished(self, outcome: str, error: str) -> Iterator[ShardResult]:
-        """Yields the results of unfinished shards."""
         if self._slots is not None:
             self._slots.drain()  # started reads will be answered, and cost money
         results = [run.result(outcome, error) for run in self._open_runs]
@@ -162,7 +162,6 @@ class ShardWorker:
             yield result
 
     def _newly_spent(self) -> dict[str, Ledger]:
-        """Returns the spending of readers since the last call, by role."""
         earlier = self._spent
         readers = self._stages.readers.items()
         self._spent = {role: r.spent for role, r in readers if isinstance(r, SharesLimits)}
@@ -171,7 +170,7 @@ class ShardWorker:
     def _attempt_log(self, order: ShardOrder) -> AttemptLog | None:
         if self._connected is None:
             return None
-        path = self.pipelines.all[0].files.attempts(order.shard.number)
+        path = self.pipelines.files(0).attempts(order.shard.number)
         return AttemptLog(path, self.pipelines.spec.driver, self._connected)
 
 
@@ -190,7 +189,7 @@ def main() -> None:
     sys.unraisablehook = threading.excepthook = _log_ignored
     try:
         channel = connected()
-        memory, remapped, spec = channel.receive()
+        sys.path[:], memory, remapped, spec = channel.receive()
         REMAPPED_PATHS.update(remapped)
         # Before any stage runs: a failed allocation is an error of one example, but the kernel's
         # killer may choose any process of the machine.
@@ -238,7 +237,6 @@ class _DriverConnection:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._worker: ShardWorker | None = None
 
     def run(self, data: bytes) -> None:
         """Requests orders and sends their results, until the driver closes the connection."""
@@ -247,13 +245,15 @@ class _DriverConnection:
             folder = spec.remote.here().directory if spec.remote else spec.directory
             _log_to_file(RunDirectory(folder).worker_log(this_worker()))
             report = partial(self._send, "progress")
-            reporter = Reporter(report, self._check, spec.report_every)
-            self._worker = ShardWorker(spec, reporter, self._channel.check)
+            listener = Listener(report, self._check, spec.report_every)
+            worker = ShardWorker(spec, listener, self._channel.check)
+            if (timeout := spec.limits.example_timeout) is not None:
+                be_watched(shared_number(), timeout)
         except UserError as error:
             self._send("failed", str(error))
             return
         while True:
-            for result in self._worker.run(self._orders()):
+            for result in worker.run(self._orders()):
                 self._send("result", result)
 
     def _orders(self) -> Iterator[ShardOrder]:
@@ -262,19 +262,10 @@ class _DriverConnection:
             message = self._channel.receive()
             if isinstance(message, ShardOrder):
                 yield message
-            elif message == "sizes":
-                self._send_sizes()
             elif message == "stop":
                 raise Stopped("")
             else:  # no more orders now: finish the open shards
                 return
-
-    def _send_sizes(self) -> None:
-        assert self._worker is not None
-        try:
-            self._send("sizes", self._worker.sizes())
-        except UserError as error:
-            self._send("failed", str(error))
 
     def _check(self) -> None:
         if (message := self._channel.take()) is not None and load(message) == "stop":

@@ -168,7 +168,6 @@ class RunDirectory:
         return sizes
 
     def _read(self) -> dict[str, Any]:
-        """Returns the manifest; empty if it does not exist."""
         manifest: dict[str, Any] = read_json(self.manifest) if self.manifest.exists() else {}
         return manifest
 

@@ -11,18 +11,16 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from leporello.core.environment.json_table import JsonTable
-from leporello.core.files import atomically, read_rows, write_json
+from leporello.core.files import atomically, read_json, read_rows, write_json
 from leporello.core.passages import from_table
 from leporello.core.records import JSON, Chunk, Document
 from leporello.engine.database import StoreCounts, counts_in, finished_in, passages_in
 from leporello.engine.results.finished import TRACEBACKS, ExampleStatistics, FinishedRow
-from leporello.engine.results.serialization import calls_from_row
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.manifest import (
     MERGED,
@@ -37,31 +35,6 @@ from leporello.jobs.results import Summary
 RESULTS = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "statistics.jsonl")
 METRICS_FILE = "metrics.json"
 _STORE = ".sqlite"
-
-
-@dataclass(frozen=True)
-class ExampleFiles:
-    """A finished example in the results."""
-
-    statistics: ExampleStatistics  # row of statistics.jsonl
-    # Row of predictions.jsonl; None if the example failed.
-    prediction: Mapping[str, Any] | None = None
-    columns: Mapping[str, Any] | None = None  # reads as columns; None if the example failed
-    # Row of failures.jsonl; None unless the example failed.
-    failure: Mapping[str, Any] | None = None
-
-    @classmethod
-    def from_store(cls, row: FinishedRow) -> ExampleFiles:
-        """Returns an example from the row of a store."""
-        statistics = ExampleStatistics.from_row(json.loads(row.statistics))
-        if row.failed:
-            return cls(statistics, failure=json.loads(row.prediction))
-        return cls(statistics, json.loads(row.prediction), json.loads(row.calls)["calls"])
-
-    @cached_property
-    def calls(self) -> list[dict[str, Any]]:
-        """Reads with their outputs, one mapping per read; see `calls_from_row`."""
-        return calls_from_row(self.columns) if self.columns else []
 
 
 @dataclass(frozen=True)
@@ -149,30 +122,31 @@ class JobFiles:
         Raises:
             UserError: A file is damaged, or changed since it was written.
         """
-        rows: Iterator[Mapping[str, Any]]
         if self.is_merged:
             check_results(self.folder, "statistics.jsonl")
             rows = read_rows(self.folder / "statistics.jsonl")
+            yield from map(ExampleStatistics.from_row, rows)
         else:
-            rows = (json.loads(row.statistics) for row in self._rows())
-        yield from map(ExampleStatistics.from_row, rows)
+            yield from (row.statistics for row in self._rows())
 
-    def examples(self) -> Iterator[ExampleFiles]:
-        """Yields all finished examples with all rows, in the order of the task.
+    def examples(self) -> Iterator[FinishedRow]:
+        """Yields all finished examples, in the order of the task.
 
         Raises:
             UserError: A file is damaged, or changed since it was written.
         """
         if not self.is_merged:
-            yield from map(ExampleFiles.from_store, self._rows())
+            yield from self._rows()
             return
         check_results(self.folder, *RESULTS)
-        predictions, calls, failures, statistics = (read_rows(self.folder / n) for n in RESULTS)
-        for example in map(ExampleStatistics.from_row, statistics):
-            if example.failure:
-                yield ExampleFiles(example, failure=next(failures))
-            else:
-                yield ExampleFiles(example, next(predictions), next(calls)["calls"])
+        with ExitStack() as stack:
+            files = [stack.enter_context((self.folder / name).open("rb")) for name in RESULTS]
+            predictions, calls, failures, statistics = files
+            for line in statistics:
+                example = ExampleStatistics.from_row(json.loads(line))
+                failed = example.failure is not None
+                before = (next(failures), b"") if failed else (next(predictions), next(calls))
+                yield FinishedRow(example.number, example.id, failed, (*before, line, b""))
 
     def row(self, example_id: str) -> FinishedRow | None:
         """Returns a finished example from its store, by id; None if it is not finished.
@@ -234,8 +208,8 @@ class JobFiles:
                     predictions, calls, failed, statistics = files
                     # A store has examples as the lines of these files, so that they are copied
                     # without parsing (decision 49).
-                    (failed if row.failed else predictions).write(row.prediction)
-                    calls.write(row.calls)
+                    (failed if row.failed else predictions).write(row.lines[0])
+                    calls.write(row.lines[1])
                     statistics.write(_scored(row, summary, later))
                     self._write_traceback(row)
                     examples, failures = examples + 1, failures + row.failed
@@ -249,10 +223,10 @@ class JobFiles:
 
     def _write_traceback(self, row: FinishedRow) -> None:
         """Writes the traceback of a failure; equal tracebacks are in one file."""
-        if row.traceback:
-            path = self.folder / json.loads(row.prediction)["traceback"]
+        if row.lines[3] and row.failure:
+            path = self.folder / row.failure["traceback"]
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(row.traceback)
+            path.write_bytes(row.lines[3])
 
     def write_metrics(self, row: Mapping[str, JSON]) -> None:
         """Writes metrics.json, and adds its checksum to those of finished results."""
@@ -260,6 +234,17 @@ class JobFiles:
         if mark := read_mark(self.folder):
             mark["sha256"] = {**mark["sha256"], **checksums(self.folder, [METRICS_FILE])}
             write_mark(self.folder, mark)
+
+    def read(self, name: str) -> Mapping[str, Any]:
+        """Returns a result file of one JSON object; empty if the run was killed before writing it.
+
+        Raises:
+            UserError: The file changed since it was written.
+        """
+        check_results(self.folder, name)
+        path = self.folder / name
+        values: Mapping[str, Any] = read_json(path) if path.exists() else {}
+        return values
 
     @property
     def has_metrics(self) -> bool:
@@ -275,9 +260,11 @@ class JobFiles:
 
 def _scored(row: FinishedRow, summary: Summary, later: JsonTable | None) -> bytes:
     """Adds an example to the summary, and returns its line of statistics.jsonl."""
-    plain, line = json.loads(row.statistics), row.statistics
+    line = row.lines[2]
+    statistics = ExampleStatistics.from_row(json.loads(line))
     if later and (added := later.get(row.number)):
-        plain["statistics"] |= added
-        line = json.dumps(plain, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
-    summary.add(ExampleStatistics.from_row(plain))
+        statistics = replace(statistics, statistics={**statistics.statistics, **added})
+        plain = json.dumps(statistics.row(), ensure_ascii=False)
+        line = plain.encode(errors="backslashreplace") + b"\n"
+    summary.add(statistics)
     return line

@@ -123,14 +123,14 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_mark(folder: Path, mark: Mapping[str, JSON], name: str = MERGED) -> None:
+def write_mark(folder: Path, mark: Mapping[str, JSON]) -> None:
     """Writes the mark of results, which lists their contents, with a checksum."""
-    write_json(folder / name, {**mark, _SUM: digest({**mark})}, indent=None)
+    write_json(folder / MERGED, {**mark, _SUM: digest({**mark})}, indent=None)
 
 
-def read_mark(folder: Path, name: str = MERGED) -> dict[str, Any]:
+def read_mark(folder: Path) -> dict[str, Any]:
     """Returns the mark of results; empty if it is missing or was changed."""
-    path = folder / name
+    path = folder / MERGED
     try:
         mark = read_json(path) if path.exists() else {}
     except UserError:

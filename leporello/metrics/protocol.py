@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator, Iterable, Sequence
 from operator import add
 from statistics import fmean
@@ -123,11 +122,11 @@ class Asks(Protocol):
 
 
 def is_later(metric: Metric) -> bool:
-    """Returns whether a metric is computed after all reads, in a separate process.
+    """Returns whether a metric is computed after all reads, which would wait for it otherwise.
 
     Such a metric declares `later: ClassVar[bool] = True`, and gets examples without documents.
     """
-    return getattr(metric, "later", False) and sys.platform != "win32"  # has no such process
+    return bool(getattr(metric, "later", False))
 
 
 class Summed:

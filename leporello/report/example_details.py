@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from leporello.core.coverage import ledger_line, loss_lines, merge
 from leporello.core.records import JSON, Document, Example, Span
-from leporello.report.join import JobRows, JoinedExample, Prompts, Row
+from leporello.engine.results.finished import FinishedRow
+from leporello.report.join import JobRows, JoinedExample, Prompts
 from leporello.text.outline import place_of_span
 
 _EXCERPT, _SHORTEST = 400, 60  # characters of a passage
@@ -131,7 +132,7 @@ class Detail:
 
 
 def job_detail(
-    row: Row, scores: Mapping[str, float], lost_at: str, limits: ExcerptLimits
+    row: FinishedRow, scores: Mapping[str, float], lost_at: str, limits: ExcerptLimits
 ) -> dict[str, Any]:
     """Returns the results of one job for an example."""
     failure, prediction = row.failure, row.prediction

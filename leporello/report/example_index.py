@@ -12,6 +12,7 @@ from typing import Any
 from leporello.analysis.example_trace import STAGES
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
+from leporello.engine.results.finished import FinishedRow
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.manifest import metrics_of_run
@@ -22,7 +23,6 @@ from leporello.report.join import (
     JobRows,
     JoinedExample,
     Prompts,
-    Row,
     with_data,
     without_data,
 )
@@ -127,7 +127,7 @@ class _Packing:
         if example.example:
             self.result.documents.add(example.example.document.sha256)
 
-    def _job(self, index: int, example: str, row: Row | None) -> dict[str, Any] | None:
+    def _job(self, index: int, example: str, row: FinishedRow | None) -> dict[str, Any] | None:
         fact = self.facts.by_job.get(self.result.jobs[index].key, {}).get(example)
         # Without the proof, a reader may still know the answer or find it elsewhere.
         lost_at = fact.lost_at if fact and not fact.answered else ""
@@ -144,7 +144,7 @@ class _Packing:
         self.result.lost[index].append(lost)
         return job_detail(row, scores, lost_at, self.detail.budget.limits) if row else None
 
-    def _scores(self, row: Row) -> Iterator[tuple[str, float]]:
+    def _scores(self, row: FinishedRow) -> Iterator[tuple[str, float]]:
         for name, metric in self.metrics.items():
             statistics = row.statistics.statistics.get(name)
             if statistics is not None:

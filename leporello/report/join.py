@@ -17,12 +17,11 @@ from leporello.config import Config, Pipeline, load_config
 from leporello.core.errors import UserError
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example
+from leporello.engine.results.finished import FinishedRow
 from leporello.engine.results.serialization import read_from_row
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import ExampleFiles, JobFiles
+from leporello.jobs.files import JobFiles
 from leporello.jobs.manifest import named_files
-
-Row = ExampleFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,9 @@ class JoinedExample:
 
     id: str
     example: Example | None  # Example; None if the data are missing
-    rows: tuple[Row | None, ...]  # rows, one per job; None if the job has not finished the example
+    rows: tuple[
+        FinishedRow | None, ...
+    ]  # rows, one per job; None if the job has not finished the example
 
 
 def with_data(jobs: Sequence[JobRows], examples: Iterable[Example]) -> Iterator[JoinedExample]:
@@ -79,7 +80,7 @@ def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
     # All are in task order, so that merging needs only one row per job in memory.
     numbered = [_numbered(job, index) for index, job in enumerate(jobs)]
     for _, group in groupby(merge(*numbered, key=itemgetter(0)), key=itemgetter(0)):
-        by_id: dict[str, list[Row | None]] = {}
+        by_id: dict[str, list[FinishedRow | None]] = {}
         for _, index, row in group:
             by_id.setdefault(row.statistics.id, [None] * len(jobs))[index] = row
         yield from (
@@ -87,7 +88,7 @@ def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
         )
 
 
-def _numbered(job: JobRows, index: int) -> Iterator[tuple[int, int, Row]]:
+def _numbered(job: JobRows, index: int) -> Iterator[tuple[int, int, FinishedRow]]:
     return ((row.statistics.number, index, row) for row in job.files.examples())
 
 

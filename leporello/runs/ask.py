@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,17 +16,14 @@ from leporello.config.loading import check_files
 from leporello.core.calls.answers import items_of
 from leporello.core.errors import UserError, check_list
 from leporello.core.members import member_document
-from leporello.core.notes import collect_notes
 from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read, Span
-from leporello.engine.combining import CombinerRunner
-from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ExampleError
-from leporello.engine.progress import Listener, Progress, Reporter
+from leporello.engine.progress import Listener, Progress
 from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedExample, cost_of
 from leporello.engine.results.serialization import prediction_of
 from leporello.engine.rounds import Rounds, rounds
-from leporello.engine.selection import document_chunks, select_document
+from leporello.engine.selection import select_document
 from leporello.engine.store import MemoryStore
 from leporello.jobs.options import AskOptions
 from leporello.loaders.collection import load_collection
@@ -304,26 +301,16 @@ class Session:
     def _finished(
         self, examples: Sequence[Example], listener: Listener | None
     ) -> list[FinishedExample]:
-        """Runs examples without storing them."""
         with ExitStack() as stack:
             if listener is None:
                 bar = stack.enter_context(Progress(f"asking {self.document.id}", len(examples)))
-                listener = Reporter(bar.take)
-            if self.stages.enricher is not None:
-                self._prepare(examples[0], listener)
-            runner = CombinerRunner(self.stages, rows=False)
+                listener = Listener(bar.take)
             # All questions form one shard, so that they share retrieval and batches. No second
             # engine answers programs, agents or libraries (decision 43).
-            run = Rounds(runner, self._readers, MemoryStore(), listener=listener)
+            run = Rounds(self._readers, MemoryStore(), listener=listener, rows=False)
             finished = sorted(rounds(run, examples), key=lambda example: example.number)
             warn_of_reuse()
             return finished
-
-    def _prepare(self, example: Example, listener: Listener) -> None:
-        """Makes the document's passages first, to show progress, since it may take minutes."""
-        enricher = EnricherRunner(self.stages, self._readers, listener=listener)
-        with suppress(ExampleError), collect_notes():  # selecting repeats them for each question
-            enricher.passages_of(document_chunks(self.stages.chunker, example))
 
 
 def ask(
@@ -353,7 +340,6 @@ def ask(
 
 
 def _all_answers(attempts: Sequence[Answer | UserError]) -> list[Answer]:
-    """Returns the answers, or raises the first error."""
     answers = []
     for attempt in attempts:
         if isinstance(attempt, UserError):

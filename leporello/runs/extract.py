@@ -195,7 +195,6 @@ def _with_unit(
 
 
 def _values(field: AnswerField, cell: ExtractedCell) -> Mapping[str, Any]:
-    """Returns the columns of a field and their values for one document."""
     name, span = column(field), cell.span
     return {
         name: cell.value,

@@ -6,7 +6,7 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -20,7 +20,7 @@ from leporello.config.specs import StageFactory
 from leporello.core.calls.budget import SharedBudget
 from leporello.core.calls.contracts import batching_of, sees_gold
 from leporello.core.errors import BudgetSpentError, UserError
-from leporello.core.files import read_json, write_json
+from leporello.core.files import write_json
 from leporello.core.hashing import digest
 from leporello.core.protocols import SharesLimits
 from leporello.core.records import JSON
@@ -28,15 +28,21 @@ from leporello.engine.database import StoreCounts
 from leporello.engine.progress import Progress, ProgressCounts
 from leporello.engine.task_examples import normalizer_of
 from leporello.executors import Executor, executor_for
-from leporello.executors.interface import JobGroupSpec, PipelineShare, ShardOrder, ShardResult
+from leporello.executors.interface import (
+    FIND_SIZES,
+    JobGroupSpec,
+    PipelineShare,
+    ShardOrder,
+    ShardResult,
+)
 from leporello.jobs.files import METRICS_FILE, JobFiles
 from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.manifest import readers_of
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.models.locate import size
-from leporello.runs.estimate import reading_key, record_timing, selecting_key, sizes_key
 from leporello.runs.later import later_statistics
+from leporello.runs.timings import reading_key, record_timing, selecting_key, sizes_key
 
 _log = logging.getLogger("leporello")
 
@@ -73,7 +79,6 @@ class JobGroup:
                 # Examples in the stores are reused results too, like those in the cache.
                 collect_reuse(undeclared(spec.cls for spec in job.pipeline.all_specs()))
         self._expected = jobs[0].expected(context.limit)
-        self.was_merged = all(files.is_merged and files.has_metrics for files in self.files)
         self.wrote = False
         self.stopped = ""
         self._shares = [PipelineShare() for _ in jobs]
@@ -83,28 +88,25 @@ class JobGroup:
         self._open_orders: dict[int, ShardOrder] = {}  # unfinished orders by shard
         self._over_budget: list[ShardOrder] = []
 
-    def run(self) -> None:
-        """Runs the unfinished examples; failures stay as they are.
+    def run(self, *, retry: bool) -> None:
+        """Runs the unfinished examples, and the failed ones only to retry them.
 
         Raises:
             UserError: The user made a mistake; finished examples remain stored.
             Stopped: The run must stop.
         """
-        complete = all(files.is_complete(self.context.limit) for files in self.files)
-        if not (self.was_merged and complete):
+        has_work = not all(map(self._is_merged, self.files))
+        if retry:
+            counts = (counts for finished in self._finished for counts in finished.values())
+            has_work = any(of_shard.failures for of_shard in counts)
+        if has_work:
             self._check_stores()
             self._run_shards(retry=False)
-
-    def retry(self) -> None:
-        """Runs failed examples again.
-
-        Raises:
-            Stopped: See `run`.
-        """
-        if any(counts.failures for finished in self._finished for counts in finished.values()):
-            self._check_stores()
-            self._run_shards(retry=False)
+        if has_work and retry:
             self._run_shards(retry=True)
+
+    def _is_merged(self, files: JobFiles) -> bool:
+        return files.is_complete(self.context.limit) and files.has_metrics
 
     def _check_stores(self) -> None:
         """Counts the finished shards, without those whose store is damaged or lost."""
@@ -133,7 +135,6 @@ class JobGroup:
     # -- one pass over the task --------------------------------------------------------------
 
     def _run_shards(self, *, retry: bool) -> None:
-        """Runs all unfinished shards."""
         job = self.jobs[0]
         total = None if self._expected is None else self._expected * len(self.jobs)
         with Progress(self._title, total) as progress:
@@ -151,7 +152,7 @@ class JobGroup:
                 self._spec(), job.placement, self._model_bytes(), check,
                 supervised=self.context.supervised,
             ) as executor:  # fmt: skip
-                self._find_sizes(executor)
+                self._find_sizes(executor, check)
                 self._budgets = self._shared_budgets(executor.workers)
                 orders: Iterable[ShardOrder] = self._orders(progress, retry=retry)
                 while orders:
@@ -167,19 +168,21 @@ class JobGroup:
         sharing = {role: reader for role, reader in readers if isinstance(reader, SharesLimits)}
         return {role: SharedBudget(reader.budget, workers) for role, reader in sharing.items()}
 
-    def _find_sizes(self, executor: Executor) -> None:
+    def _find_sizes(self, executor: Executor, check: Callable[[], None]) -> None:
         """Finds the batch sizes once, before the first shard, as results depend on them."""
         batchings = map(batching_of, self._stages[0].readers.values())
         # Measured once and stored: another size on resumption would form other batches (decision
         # 3).
         if any(batching and batching.finds for batching in batchings) and not self._sizes:
-            self._sizes = {**executor.sizes()}
+            for result in executor.run([FIND_SIZES], lambda _: check()):
+                if result.outcome == "died":
+                    raise UserError(f"a worker process {result.error} while it loaded the model")
+                self._sizes = {**result.sizes}
             self.context.directory.keep_sizes(sizes_key(self.jobs[0].pipeline), self._sizes)
             if remote := self.context.remote:  # the manifest identifies the run of the stores
                 remote.put(self.context.directory.name_of(self.context.directory.manifest))
 
     def _orders(self, progress: Progress, *, retry: bool) -> Iterator[ShardOrder]:
-        """Yields an order for each unfinished shard."""
         for shard in self._shards():
             self.context.check(progress)
             pending = (i for i in range(len(self.jobs)) if self._is_pending(i, shard, retry))
@@ -190,6 +193,8 @@ class JobGroup:
                 self.wrote = True
                 for index in indices:
                     self.files[index].unmark()
+                    # A retry that is stopped leaves the shard without its failed examples.
+                    self._finished[index].pop(shard.number, None)
                 order = ShardOrder(shard, indices, self._sizes, retry, self._budgets)
                 self._open_orders[shard.number] = order
                 yield order
@@ -253,7 +258,6 @@ class JobGroup:
 
     @cached_property
     def _runs(self) -> list[str]:
-        """Hash of everything that the results of each job depend on."""
         # Limits count too: other batches change the last digits of a model's numbers.
         limits = asdict(self.context.limits)
         return [digest([{**job.signature}, limits]) for job in self.jobs]
@@ -263,7 +267,6 @@ class JobGroup:
         return sum(map(size, models))
 
     def _check_data(self, job: Job) -> None:
-        """Raises an error if the data changed during the run."""
         # Checked at the end: if data changed, workers have read either version of a file.
         if job.current_data() != job.signature["data"]:
             raise UserError(
@@ -292,8 +295,8 @@ class JobGroup:
 
     def _result_of_all(self, index: int) -> Result:
         job, files = self.jobs[index], self.files[index]
-        if files.is_merged and files.has_metrics:
-            return Result.from_row(read_json(files.folder / METRICS_FILE))
+        if self._is_merged(files):
+            return Result.from_row(files.read(METRICS_FILE))
         summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
         later, stopped = later_statistics(job, files, self.context)
         self.stopped = self.stopped or stopped

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -16,17 +17,23 @@ from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import cached_passages
 from leporello.core.calls.segments import cached_chunks, index_keys
-from leporello.core.records import Chunk, Example
+from leporello.core.errors import UserError
+from leporello.core.protocols import RendersPrompt
+from leporello.core.records import Chunk, Example, Read
+from leporello.engine.active_example import ActiveExample
 from leporello.engine.enriching import passage_stages
-from leporello.engine.selection import by_document
+from leporello.engine.failures import ExampleError, stage_errors
+from leporello.engine.selection import Selection, by_document, select_document
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, changes, job_directory
 from leporello.models.locate import cache_directory
-from leporello.runs.estimate import WorkEstimate, reading_key, selecting_key, timed_rates
+from leporello.runs.timings import reading_key, selecting_key, timed_rates
 
 _SHOWN = 60  # characters of a parameter
+_DOCUMENTS, _EXAMPLES = 4, 4  # documents that are tried, and examples per document
+_ROWS = 200  # finished examples that are counted
 
 
 @dataclass(slots=True)
@@ -89,22 +96,32 @@ def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None)
     directory, factory = RunDirectory(job_directory(jobs, out)), StageFactory()
     directory.check_version()
     directory.check_stores()
-    run_counter = _RunCounter(Cache(cache_directory()), limit)
+    cache = Cache(cache_directory())
+    rates = timed_rates(cache.root)
+    steps: dict[tuple[str, ...], StagePlan] = {}
     planned: dict[str, PlannedJob] = {}
     for task in dict.fromkeys(job.task.name for job in jobs):
-        counters = [_JobCounter(job, directory, factory) for job in jobs if job.task.name == task]
-        run_counter.count(counters)
-        planned |= {counter.job.name: counter.planned for counter in counters}
-    return RunPlan(tuple(run_counter.steps.values()), tuple(planned[job.name] for job in jobs))
+        counters = [
+            _JobCounter(job, directory, factory, cache) for job in jobs if job.task.name == task
+        ]
+        examples = islice(examples_of(counters[0].job.source, task), limit)
+        for first, group in by_document(examples):
+            group[0].document.use_cache(cache)
+            counted: set[tuple[str, ...]] = set()
+            for counter in counters:
+                counter.count(range(first, first + len(group)), group, steps, counted)
+        planned |= {counter.job.name: counter.estimated(rates) for counter in counters}
+    return RunPlan(tuple(steps.values()), tuple(planned[job.name] for job in jobs))
 
 
 class _JobCounter:
-    """A job with its counts."""
+    """Counts the work of a job, and the reads of a sample of its examples."""
 
-    def __init__(self, job: Job, directory: RunDirectory, factory: StageFactory) -> None:
-        self.job, self.stages = job, factory.build(job.pipeline)
+    def __init__(
+        self, job: Job, directory: RunDirectory, factory: StageFactory, cache: Cache
+    ) -> None:
+        self.job, self.cache, self.stages = job, cache, factory.build(job.pipeline)
         self.files = JobFiles(directory, job.pipeline.name, job.task.name)
-        self.estimate = WorkEstimate(self.stages)
         self.planned = PlannedJob(
             job.pipeline.name,
             job.task.name,
@@ -116,77 +133,63 @@ class _JobCounter:
         # With other settings, nothing that is finished can be reused.
         earlier = () if self.planned.changed else self.files.statistics()
         self.done = {example.number: example.failure is not None for example in earlier}
+        # Whether all passages exist. If not, making them takes reads, and no example is tried.
+        self.enriched = True
+        self._documents: list[Sequence[Example]] = []  # a sample of those with unfinished examples
+        self._random = random.Random(0)
+        self._reads: list[tuple[int, int]] = []  # reads and input tokens of the sampled examples
 
-    def count(self, numbers: range) -> bool:
-        """Counts the examples on a document; returns whether any is unfinished."""
-        failures = [self.done[number] for number in numbers if number in self.done]
-        self.planned.examples += len(numbers)
-        self.planned.done += len(failures)
-        self.planned.failed += sum(failures)
-        return len(failures) < len(numbers)
-
-
-class _RunCounter:
-    """Counts the remaining work in one pass over each task's documents."""
-
-    def __init__(self, cache: Cache, limit: int | None) -> None:
-        self.cache, self.limit = cache, limit
-        self.steps: dict[tuple[str, ...], StagePlan] = {}
-        self._rates = timed_rates(cache.root)
-
-    def count(self, jobs: Sequence[_JobCounter]) -> None:
-        """Counts the remaining work of jobs on one task."""
-        task = jobs[0].job
-        examples = islice(examples_of(task.source, task.task.name), self.limit)
-        for first, group in by_document(examples):
-            numbers = range(first, first + len(group))
-            group[0].document.use_cache(self.cache)
-            counted_keys: set[tuple[str, ...]] = set()
-            for job in jobs:
-                if job.count(numbers):
-                    self._count_document(job, group, counted_keys)
-        for job in jobs:
-            self._estimate(job)
-
-    def _count_document(
-        self, job: _JobCounter, group: Sequence[Example], counted_keys: set[tuple[str, ...]]
+    def count(
+        self,
+        numbers: range,
+        group: Sequence[Example],
+        steps: dict[tuple[str, ...], StagePlan],
+        counted: set[tuple[str, ...]],
     ) -> None:
-        planned, document = job.planned, group[0].document
+        """Counts the examples on a document; steps in `counted` are counted for it already."""
+        planned, document = self.planned, group[0].document
+        failures = [self.done[number] for number in numbers if number in self.done]
+        planned.examples += len(numbers)
+        planned.done += len(failures)
+        planned.failed += sum(failures)
+        if len(failures) == len(numbers):
+            return
         planned.documents += 1
         planned.characters += len(document.text)
         keys = []
-        for key, cached in self._derived(job, group):
-            step = self.steps.setdefault(key, StagePlan(key[0], key[1]))
-            keys.append([*self.steps].index(key))
+        for key, cached in self._derived(group):
+            step = steps.setdefault(key, StagePlan(key[0], key[1]))
+            keys.append([*steps].index(key))
             if planned.pipeline not in step.pipelines:
                 step.pipelines.append(planned.pipeline)
-            if key not in counted_keys:
-                counted_keys.add(key)
+            if key not in counted:
+                counted.add(key)
                 step.needed += len(cached)
                 step.kept += sum(cached)
         planned.steps = tuple(keys)
-        if valid := [example for example in group if not example.fault]:
-            job.estimate.offer(valid)
+        if len(self._documents) < _DOCUMENTS:
+            self._documents.append(group)
+        # Reservoir sampling: each document has the same chance, and only four are in memory.
+        elif (index := self._random.randrange(planned.documents)) < _DOCUMENTS:
+            self._documents[index] = group
 
-    def _derived(
-        self, job: _JobCounter, group: Sequence[Example]
-    ) -> Iterator[tuple[tuple[str, ...], list[bool]]]:
+    def _derived(self, group: Sequence[Example]) -> Iterator[tuple[tuple[str, ...], list[bool]]]:
         """Yields the results that a document needs, and whether each of them is cached.
 
         A result is named by its kind, its stage and the stages before it.
         """
-        chunker, retriever = job.stages.chunker, job.stages.retriever
+        chunker, retriever = self.stages.chunker, self.stages.retriever
         questions = [e.question for e in group] if asks_question(chunker) else [None]
-        document, task = group[0].document, job.job.task.name
+        document, task = group[0].document, self.job.task.name
         chunk_lists = [cached_chunks(document, chunker, question) for question in questions]
         label = _label(chunker)
         yield ("chunks", label, task), [chunks is not None for chunks in chunk_lists]
-        if job.stages.enricher is not None:
-            enrichers = passage_stages(job.stages)
+        if self.stages.enricher is not None:
+            enrichers = passage_stages(self.stages)
             chunk_lists = [c and cached_passages(c, enrichers) for c in chunk_lists]
             label = " of ".join((*map(_label, enrichers), label))
             yield ("passages", label, task), [chunks is not None for chunks in chunk_lists]
-            job.estimate.enriched &= None not in chunk_lists
+            self.enriched &= None not in chunk_lists
         for indexer in indexers(retriever):
             cached = [
                 chunks is not None and self._has_index(indexer, chunks) for chunks in chunk_lists
@@ -199,26 +202,68 @@ class _RunCounter:
         keys = index_keys(chunks[0].document, retriever, chunks, fingerprint)
         return all(key is not None and self.cache.holds(kind, key) for kind, key in keys)
 
-    def _estimate(self, job: _JobCounter) -> None:
-        planned, pipeline = job.planned, job.job.pipeline
-        remaining = planned.examples - planned.done
-        estimate = job.estimate
-        estimate.look(job.files if job.done else None)
-        planned.calls = estimate.extrapolate(estimate.reads, remaining)
-        planned.tokens = estimate.extrapolate(estimate.tokens, remaining)
-        planned.at_least = estimate.tried
-        planned.select_seconds = self._seconds(
-            selecting_key(pipeline), "character", planned.characters
-        )
+    def estimated(self, rates: Mapping[tuple[str, str], float]) -> PlannedJob:
+        """Returns the planned job with its reads, tokens and seconds, from those of the sample.
+
+        `rates` are seconds per unit in past runs, by stage and unit.
+        """
+        planned, pipeline = self.planned, self.job.pipeline
+        self._count_reads()
+        share = (planned.examples - planned.done) / (len(self._reads) or 1)
+        planned.calls = round(share * sum(reads for reads, _ in self._reads))
+        planned.tokens = round(share * sum(tokens for _, tokens in self._reads))
+
+        def seconds(key: str, unit: str, count: int) -> float | None:
+            return rates[key, unit] * count if (key, unit) in rates else None
+
+        planned.select_seconds = seconds(selecting_key(pipeline), "character", planned.characters)
         reading = reading_key(pipeline)
-        by_token = self._seconds(reading, "input token", planned.tokens) if planned.tokens else None
-        by_read = self._seconds(reading, "read", planned.calls)
+        by_token = seconds(reading, "input token", planned.tokens) if planned.tokens else None
+        by_read = seconds(reading, "read", planned.calls)
         # By tokens if they are known: reads of one pipeline differ in length by a hundred times.
         planned.read_seconds = by_read if by_token is None else by_token
+        return planned
 
-    def _seconds(self, key: str, unit: str, count: int) -> float | None:
-        seconds = self._rates.get((key, unit))
-        return None if seconds is None else seconds * count
+    def _count_reads(self) -> None:
+        """Counts the reads of finished examples; if none is finished, tries the sample."""
+        finished = (row for row in self.files.examples() if row.prediction) if self.done else ()
+        self._reads = [
+            (len(row.calls), row.statistics.input_tokens) for row in islice(finished, _ROWS)
+        ]
+        if self._reads or not self.enriched:
+            return
+        self.planned.at_least = True
+        for group in self._documents:
+            examples = [example for example in group if not example.fault][:_EXAMPLES]
+            selections = select_document(self.stages, examples)
+            for example, selection in zip(examples, selections, strict=True):
+                reads = self._first_reads(example, selection)
+                self._reads.append((len(reads), sum(map(self._size, reads))))
+
+    def _first_reads(self, example: Example, selection: Selection | ExampleError) -> Sequence[Read]:
+        """Returns the first reads of an example; an empty list if it fails."""
+        if isinstance(selection, ExampleError):
+            return []
+        active = ActiveExample.create(self.stages, 0, example, selection)
+        try:
+            with stage_errors("combiner"):
+                active.start()
+        except ExampleError:
+            return []
+        return active.reads
+
+    def _size(self, read: Read) -> int:
+        """Returns the tokens of a rendered read; 0 if the reader cannot render it."""
+        reader = self.stages.reader_of(read.role)
+        if not isinstance(reader, RendersPrompt):
+            return 0
+        try:
+            tokens: int = reader.count([reader.render(read)])[0]  # type: ignore[attr-defined]  # every reader counts
+        except UserError:
+            raise
+        except Exception:  # the run will report the error when it reads this
+            return 0
+        return tokens
 
 
 def _label(stage: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -210,7 +210,6 @@ def _published(context: RunContext, jobs: Sequence[Job]) -> Iterator[None]:
 
 
 def _verified(result: Run, jobs: Sequence[Job], context: RunContext) -> Run:
-    """Returns a run with verifications, which run a sample of each job again."""
     verifications: list[Verification] = []
     try:
         for job in jobs:
@@ -221,49 +220,36 @@ def _verified(result: Run, jobs: Sequence[Job], context: RunContext) -> Run:
 
 
 def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
-    """Runs unfinished examples; if all are finished, runs failed ones again."""
-    pass_ = _Pass(jobs, context)
-    pass_.work(JobGroup.run)
-    failed = any(result.failures for result in pass_.results.values())
-    # Only if this pass wrote nothing. A run that was killed is the same command too: if it retried
-    # failures on the way, their reads would join batches of other examples (decision 12).
-    if failed and pass_.was_merged and not pass_.wrote and not pass_.stopped:
-        pass_.work(JobGroup.retry)
-    results = tuple(pass_.results[job.name] for job in jobs)
-    return Run(context.directory.path, results, pass_.stopped)
+    """Runs unfinished examples; if all are finished, runs failed ones again.
 
-
-class _Pass:
-    """Processes all groups of jobs; after a stop, the others only write their result files."""
-
-    def __init__(self, jobs: Sequence[Job], context: RunContext) -> None:
-        self.jobs, self.context = jobs, context
-        self.results: dict[str, Result] = {}
-        self.stopped, self.wrote, self.was_merged = "", False, True
-
-    def work(self, task: Callable[[JobGroup], None]) -> None:
-        groups = [*job_groups(self.jobs)]
-        for number, jobs in enumerate(groups, 1):
-            position = f"{number} of {len(groups)}: " if len(groups) > 1 else ""
-            group = JobGroup(jobs, self.context, position)
-            try:
-                if not self.stopped:
-                    task(group)
-            except Stopped as reason:
-                self.stopped = str(reason)
-            except UserError:
-                with suppress(UserError):  # only the first error is reported
-                    group.close()
-                raise
-            self.wrote |= group.wrote
-            self.was_merged &= group.was_merged
-            finished = zip(jobs, group.close(), strict=True)
-            self.results |= {job.name: result for job, result in finished}
-            self.stopped = self.stopped or group.stopped
+    After a stop, the other groups of jobs only write their result files.
+    """
+    files = [JobFiles(context.directory, job.pipeline.name, job.task.name) for job in jobs]
+    # Only in a finished run. A run that was killed is the same command too: if it retried failures
+    # on the way, their reads would join batches of other examples (decision 12).
+    retry = all(of_job.is_complete(context.limit) and of_job.has_metrics for of_job in files)
+    results: dict[str, Result] = {}
+    stopped = ""
+    groups = [*job_groups(jobs)]
+    for number, of_group in enumerate(groups, 1):
+        position = f"{number} of {len(groups)}: " if len(groups) > 1 else ""
+        group = JobGroup(of_group, context, position)
+        try:
+            if not stopped:
+                group.run(retry=retry)
+        except Stopped as reason:
+            stopped = str(reason)
+        except UserError:
+            with suppress(UserError):  # only the first error is reported
+                group.close()
+            raise
+        finished = zip(of_group, group.close(), strict=True)
+        results |= {job.name: result for job, result in finished}
+        stopped = stopped or group.stopped
+    return Run(context.directory.path, tuple(results[job.name] for job in jobs), stopped)
 
 
 def _check_limits(limits: Limits, limit: int | None, max_failures: float | None) -> None:
-    """Raises an error for limits out of range."""
     if limit is not None and limit < 1:
         raise UserError(f"limit must be at least 1, got {limit}")
     integers = {n: v for n, v in asdict(limits).items() if isinstance(v, int)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import sys
@@ -13,8 +12,7 @@ from typing import Any
 
 from leporello.core.files import write_json
 from leporello.core.records import JSON
-from leporello.engine.combining import CombinerRunner
-from leporello.engine.progress import Progress, Reporter
+from leporello.engine.progress import Listener, Progress
 from leporello.engine.reading import BatchReaders, restore_batch_sizes
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.rounds import Rounds, exhaust
@@ -23,7 +21,7 @@ from leporello.engine.store import MemoryStore
 from leporello.engine.task_examples import examples_of, no_answer_of, normalizer_of
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, RunContext
-from leporello.runs.estimate import sizes_key
+from leporello.runs.timings import sizes_key
 
 _SHARE = 0.05
 
@@ -75,17 +73,15 @@ def verify_job(job: Job, context: RunContext) -> Verification:
 
 
 def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[int, FinishedRow]:
-    """Runs examples again and returns their rows by example number."""
     timeout = context.limits.example_timeout
     stages = replace(job.pipeline.build(), no_answer=no_answer_of(job.source))
     # Outputs depend on the batch size, so the sizes are those of the run.
     restore_batch_sizes(stages, context.directory.sizes().get(sizes_key(job.pipeline), {}))
     normalise = normalizer_of(job.source, wanted=job.pipeline.normalised)
-    runner = CombinerRunner(stages, {}, normalise, timeout)
     readers, store = BatchReaders(stages, None, timeout), MemoryStore()
     with Progress(f"verifying {job.name}", len(chosen)) as progress:
-        listener = Reporter(progress.take, lambda: context.check(progress))
-        rounds = Rounds(runner, readers, store, context.limits, listener)
+        listener = Listener(progress.take, lambda: context.check(progress))
+        rounds = Rounds(readers, store, context.limits, listener, normalise=normalise)
         all_examples = islice(examples_of(job.source, job.task.name), context.limit)
         for first, examples in by_document(all_examples):
             numbers = [n for n in range(first, first + len(examples)) if n in chosen]
@@ -99,9 +95,9 @@ def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[i
 
 
 def _differences(job: Job, was: Mapping[str, Any], row: FinishedRow) -> Iterator[ResultDifference]:
-    now: Mapping[str, Any] = json.loads(row.prediction)
-    if row.failed:
-        now = {"failure": now["error"]}
+    now = row.prediction or {}
+    if row.failure:
+        now = {"failure": row.failure["error"]}
     for name in dict.fromkeys([*was, *now]):
         if was.get(name) != now.get(name):
             yield ResultDifference(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -71,27 +70,12 @@ class Watch:
             for name in row["pipelines"]
             if row["outcome"] == "died"
         )
+        signatures = self.directory.jobs()
+        for job in signatures.keys() - self._followed.keys():
+            files = JobFiles(self.directory, *job)
+            self._followed[job] = _FollowedJob(files, signatures[job])
         jobs = self.directory.expected().items()
-        return [self._progress(*job, expected, died[job]) for job, expected in jobs]
-
-    def _progress(self, pipeline: str, task: str, expected: int | None, died: int) -> JobProgress:
-        files = JobFiles(self.directory, pipeline, task)
-        followed = self._followed.setdefault(
-            (pipeline, task), _FollowedJob(files, self.directory.jobs()[pipeline, task])
-        )
-        followed.update()
-        return JobProgress(
-            pipeline=pipeline,
-            task=task,
-            finished=followed.history[-1][1],
-            expected=expected,
-            failed=sum(counts.failures for counts in followed.counts.values()),
-            shards=followed.shards,
-            under_way=len(followed.counts) - followed.shards,
-            died=died,
-            per_second=followed.speed(),
-            scores=followed.scores(),
-        )
+        return [self._followed[job].look(expected, died[job]) for job, expected in jobs]
 
 
 @dataclass
@@ -105,19 +89,25 @@ class _FollowedJob:
     history: list[tuple[float, int]] = field(default_factory=list)  # times, finished examples
     _finished: dict[int, Stamp] = field(default_factory=dict)  # of stores, by shard
 
-    @property
-    def shards(self) -> int:
-        """Number of finished shards."""
-        return len(self._finished)
-
-    def update(self) -> None:
-        """Reads the stores that have changed; finished ones add their statistics."""
+    def look(self, expected: int | None, died: int) -> JobProgress:
+        """Reads the stores that have changed, and returns the progress."""
         for shard in self.files.stored_shards():
             current = stamp(self.files.store(shard))
             if self._finished.get(shard) != current:
                 self._read(shard, current)
         finished = sum(counts.examples for counts in self.counts.values())
-        self.history.append((time.monotonic(), finished))
+        return JobProgress(
+            self.files.pipeline,
+            self.files.task,
+            finished,
+            expected,
+            failed=sum(counts.failures for counts in self.counts.values()),
+            shards=len(self._finished),
+            under_way=len(self.counts) - len(self._finished),
+            died=died,
+            per_second=self._speed(finished),
+            scores=self._scores(),
+        )
 
     def _read(self, shard: int, current: Stamp) -> None:
         # A finished store changes only when its failed examples are run again.
@@ -129,19 +119,19 @@ class _FollowedJob:
             return
         self._finished[shard] = current
         for row in finished_in(self.files.store(shard)):
-            for name, value in json.loads(row.statistics)["statistics"].items():
+            for name, value in row.statistics.statistics.items():
                 if value is not None:
                     self.statistics.setdefault(name, StatisticsTable()).append(value)
 
-    def speed(self) -> float | None:
-        """Returns examples per second over the last minute of watching."""
-        now, finished = self.history[-1]
+    def _speed(self, finished: int) -> float | None:
+        now = time.monotonic()
         # The last minute only, since loading models and early shards would distort the mean.
-        self.history = [(moment, n) for moment, n in self.history if now - moment <= _RECENT]
+        recent = [(moment, n) for moment, n in self.history if now - moment <= _RECENT]
+        self.history = [*recent, (now, finished)]
         start, count = self.history[0]
         return (finished - count) / (now - start) if finished > count else None
 
-    def scores(self) -> dict[str, float]:
+    def _scores(self) -> dict[str, float]:
         """Returns the headline score of each metric over the finished shards."""
         metrics = metrics_of_run(self.signature, self.statistics).items()
         scores = [(m.headline, m.aggregate(self.statistics[name])) for name, m in metrics]

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from leporello.core.environment.input_limits import COUNT, NUMBER_LETTERS, count_of
 from leporello.core.errors import Stopped, UserError, counted
-from leporello.engine.progress import Cancellable
+from leporello.engine.progress import Listener
 from leporello.engine.reading import ReadStatistics
 from leporello.runs.ask import Session
 from leporello.serving.access import (
@@ -135,10 +135,11 @@ def _number(name: str, text: str) -> int:
     return number
 
 
-class _Steps(Cancellable):
+class _Steps(Listener):
     """Forwards progress events of a session, which can be cancelled."""
 
     def __init__(self, send: Callable[[str], None]) -> None:
+        super().__init__()
         self.send = send
 
     def reading(self, reads: int) -> None:

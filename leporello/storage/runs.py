@@ -253,7 +253,6 @@ def _take_lock(location: Location, file: Path) -> str:
 
 
 def _check_lock(location: Location, token: str) -> None:
-    """Raises LostError if the run's lock has another token."""
     row = _row(location.read(LOCK))
     if row.get("token") != token:
         reason = f"{_process(row)} holds it now" if row else "it was deleted"
@@ -264,7 +263,6 @@ def _check_lock(location: Location, token: str) -> None:
 
 
 def _write_lock(location: Location, file: Path, token: str, *, create: bool = False) -> None:
-    """Writes the lock of this process to a local file, and uploads it."""
     row = {"host": platform.node(), "pid": os.getpid(), "time": time.time(), "token": token}
     file.write_text(json.dumps(row), encoding="utf-8")
     location.put({LOCK: file}, create=create)

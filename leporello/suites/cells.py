@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, ValidationError
 
-from leporello.analysis.comparison.outcomes import derived
 from leporello.analysis.comparison.scores import Draws, scores_of
 from leporello.config.parameters import adapter
 from leporello.config.suites import Suite
@@ -208,7 +207,7 @@ def _cell(
             size = name.removeprefix("accuracy")
             ends[name] = (scores[f"low{size}"], scores[f"high{size}"])
     task = signature["task"]  # in 0.2, `normalised` was a parameter of the task
-    merged = derived(run, *job, "metrics.json")
+    merged = JobFiles(run, *job).read("metrics.json")
     return Cell(
         run.path,
         *job,

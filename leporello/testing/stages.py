@@ -20,6 +20,7 @@ from leporello.core.passages import to_table
 from leporello.core.records import Chunk, Document, Example, Output, Read
 from leporello.engine.enriching import EnricherRunner
 from leporello.engine.limits import Limits
+from leporello.engine.reading import BatchReaders
 from leporello.engine.selection import select
 from leporello.engine.shard_rows import rows_of
 from leporello.testing.contract import Maker, alike, fail, variants
@@ -90,7 +91,8 @@ class EnricherContract(_TogetherContract):
         stages = dataclasses.replace(inputs[0], enricher=instance)
         with collect_notes():
             return [
-                to_table(EnricherRunner(stages).passages_of(_chunks(e.document))) for e in inputs[1]
+                to_table(EnricherRunner(BatchReaders(stages)).passages_of(_chunks(e.document)))
+                for e in inputs[1]
             ]
 
 

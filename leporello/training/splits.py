@@ -218,7 +218,7 @@ class Evaluation:
                 supervised=False,  # only this process has the validation data
             )
             group = JobGroup([job], context)
-            group.run()
+            group.run(retry=False)
             [result] = group.close()
         return result
 

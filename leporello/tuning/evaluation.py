@@ -18,7 +18,7 @@ from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON, Example
 from leporello.engine.database import finished_in
-from leporello.engine.progress import Reporter
+from leporello.engine.progress import Listener
 from leporello.engine.results.finished import ExampleStatistics
 from leporello.engine.shard_rows import rows_of
 from leporello.engine.task_examples import no_answer_of, normalizer_of
@@ -113,10 +113,9 @@ class Evaluator:
             cache=self.cache,
             metrics=task.entries,
             normalise=normalizer_of(task.source, wanted=point.normalised),
-            listener=Reporter(lambda _: None, check),
+            listener=Listener(check=check),
         )
-        rows = (json.loads(row.statistics) for row in finished_in(store))
-        finished = map(ExampleStatistics.from_row, rows)
+        finished = (row.statistics for row in finished_in(store))
         scored = {key: [next(finished) for _ in task.documents[key]] for key in keys}
         plain = {key: [example.row() for example in rows] for key, rows in scored.items()}
         seconds = time.monotonic() - start

@@ -59,7 +59,6 @@ import json, sys
 from pathlib import Path
 from leporello.core.environment.classes import built_ins, find_class
 from leporello.core.protocols import KINDS
-from leporello.config.parameters import parameters
 from leporello.cache.fingerprint import fingerprint
 print(json.dumps(fingerprint(find_class("mine.py:Mine", KINDS["chunker"], Path(sys.argv[1]))())))
 """
@@ -189,11 +188,9 @@ def test_a_fingerprint_covers_the_hardware_of_a_model(
         return [fingerprint(Dense(model=str(tmp_path))), fingerprint(TfIdf())]
 
     here = both()
-    monkeypatch.setattr(
-        "leporello.cache.dependencies._machine", lambda: "fingerprint_in_subprocess"
-    )
+    monkeypatch.setattr("leporello.cache.dependencies._machine", lambda: "elsewhere")
     dense, lexical = both()
-    assert dense["machine"] == "fingerprint_in_subprocess" != here[0]["machine"]
+    assert dense["machine"] == "elsewhere" != here[0]["machine"]
     assert lexical == here[1]
 
 
@@ -359,9 +356,8 @@ def test_stages_are_equal_by_class_and_parameters() -> None:
     assert memo_key(TfIdf(k=1)) != memo_key(TfIdf(k=2))
     assert memo_key(TfIdf(k=1), ("k",)) == memo_key(TfIdf(k=2), ("k",))
     assert memo_key(TfIdf(), ("k",)) != memo_key(BM25(), ("k",))
-    assert (
-        memo_key(Fusion((TfIdf(),))) == memo_key(Fusion((TfIdf(),))) != memo_key(Fusion((BM25(),)))
-    )
+    first, second, lexical = (memo_key(Fusion((s,))) for s in (TfIdf(), TfIdf(), BM25()))
+    assert first == second != lexical
 
 
 def test_distributions_of_built_in_classes_are_found_without_reading_all_file_lists(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections import Counter
 from collections.abc import Sequence
@@ -17,9 +16,9 @@ from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Combination, Document, Example, Hit, Output, Read
-from leporello.engine import failures, limits, reading
+from leporello.engine import failures, reading
 from leporello.engine.failures import TRIES, Attempts, ExampleError, Phase
-from leporello.engine.limits import AttemptLog, Limits, deadline_of
+from leporello.engine.limits import AttemptLog, Limits
 from leporello.engine.shard_rows import rows_of
 from leporello.executors.channel import Channel
 
@@ -96,19 +95,13 @@ def test_deaths_before_any_operation_or_under_another_driver_do_not_count(tmp_pa
 
 
 def test_an_exceeded_deadline_counts_as_all_tries(tmp_path: Path) -> None:
-    """The log reports it; an empty file means that no deadline was exceeded."""
+    """It would be exceeded again, so the operation is not retried."""
     died(tmp_path, WINDOW)
-    log_in(tmp_path).deadline.write_text("")
-    assert counted(tmp_path) == {WINDOW: 1}
     died(tmp_path, ("select", 0, 1))
     log = log_in(tmp_path)
-    log.deadline.write_text("Timeout (0:00:10)!\n")
-    log.open()
+    log.open(blame=TRIES)
     log.close(finished=False)
     assert log.deaths == {WINDOW: 1, ("select", 0, 1): TRIES}
-    assert log.is_overdue
-    assert not log.deadline.exists()
-    assert not log_in(tmp_path).is_overdue
 
 
 def test_a_truncated_line_counts_as_not_started(tmp_path: Path) -> None:
@@ -244,9 +237,8 @@ def test_an_example_whose_combiner_kills_fails_alone(tmp_path: Path) -> None:
     worker = Worker()
     rows = worker.finish(tmp_path / "j.sqlite", examples(QUESTIONS), Deadly(worker))
     failed = [row["failure"] for row in rows if "failure" in row]
-    assert [(row["id"], row["stage"], row["error"]) for row in failed] == [
-        ("e5", "combiner", CAUSE)
-    ]
+    fields = [(row["id"], row["stage"], row["error"]) for row in failed]
+    assert fields == [("e5", "combiner", CAUSE)]
     assert worker.deaths == {("combine", 0, 5): TRIES}
     assert len(rows) == len(QUESTIONS)
 
@@ -268,20 +260,18 @@ def test_a_model_that_kills_workers_while_it_loads_ends_the_run() -> None:
         pytest.fail("it is not loaded again")
 
 
-def test_the_driver_measures_calls_on_its_own_clock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker on a machine that started later is ended only when one call takes too long."""
-    log = tmp_path / "0.attempts"
-    log.write_text('["select", 0, 1]\n')
-    deadline_of(log).touch()
-    now = 90_000.0
-    monkeypatch.setattr(limits, "monotonic", lambda: now)
-    clock = limits.Clock(10)
-    for started in (50, 60, 70):  # on the worker's clock
-        os.utime(deadline_of(log), (started, started))
-        now += 20
-        assert not clock.is_over([log])
-    now += 24
-    assert clock.is_over([log])
-    assert deadline_of(log).read_text() == "ended from outside\n"
+def test_a_watched_process_tells_when_it_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its limit in a call, by a silence between calls; opening takes any time."""
+    late_at = [0.0]
+    monkeypatch.setattr(failures, "_late_at", None)
+    monkeypatch.setattr(failures, "_GRACE", 2.0)
+    failures.be_watched(late_at, 10)
+    attempts = Attempts(record=lambda _: None)
+    monkeypatch.setattr(failures, "monotonic", lambda: 1000.0)
+    attempts.begin("select", 1)
+    assert late_at == [1025]
+    with failures.time_limit(32 * 10):
+        assert late_at == [1642]
+    assert late_at == [1025]
+    attempts.begin("open")
+    assert late_at == [0]

@@ -16,7 +16,6 @@ from toy_stages import All, TwoRounds, Words, joined, questions
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Example, Output, Read
-from leporello.engine.combining import CombinerRunner
 from leporello.engine.database import counts_in
 from leporello.engine.failures import Attempts, Phase
 from leporello.engine.reading import BatchReaders
@@ -134,7 +133,7 @@ def test_examples_that_finish_while_another_shard_waits_are_yielded() -> None:
 
     def shard(examples: Sequence[Example]) -> tuple[Rounds, list[int]]:
         stages = Pipeline(Words(), All(), Hash(), TwoRounds())
-        run = Rounds(CombinerRunner(stages), BatchReaders(stages), MemoryStore(), slots=slots)
+        run = Rounds(BatchReaders(stages), MemoryStore(), slots=slots)
         finished: list[FinishedExample] = []
         for first, group in by_document(examples):
             finished += run.add(first, group, select_document(stages, group))
@@ -217,5 +216,5 @@ def test_without_a_death_reads_are_not_logged(tmp_path: Path) -> None:
     attempts.record = started.append
     with Slots(4) as slots:
         run_in_slots(tmp_path / "s.sqlite", questions(6), slots, attempts=attempts)
-    assert {kind for kind, *_ in started} == {"combine"}
+    assert {kind for kind, *_ in started} == {"select", "load", "combine"}
     assert counts_in(tmp_path / "s.sqlite").examples == 6

@@ -70,8 +70,8 @@ def test_an_example_is_found_by_its_id(tmp_path: Path) -> None:
     assert (row.number, row.id, row.failed) == (1, "e7", False)
     [row] = (row for row in finished_in(tmp_path / "s.sqlite") if row.failed)
     assert row.number == 2
-    assert b"RuntimeError: cannot read this" in row.prediction
-    assert b"in read" in row.traceback
+    assert b"RuntimeError: cannot read this" in row.lines[0]
+    assert "in read" in row.traceback
     assert not [*finished_in(tmp_path / "s.sqlite", "nobody")]
 
 

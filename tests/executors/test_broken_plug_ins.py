@@ -59,9 +59,6 @@ class Retriever:
         if not any("bad" in question for question in questions):
             return hits
         match self.how:
-            case "foreign": return [[Hit(OTHER.chunk(0, 3), 1.0)] for _ in questions]
-            case "not a number": return [[Hit(chunks[0], float("nan"))] for _ in questions]
-            case "lists": return hits[1:]
             case "generator": return (one for one in hits)
             case "writes": index["places"][0] = 7
             case "generator exit": raise GeneratorExit
@@ -92,9 +89,7 @@ class Reader:
             case "none": return None
             case "generator": return iter(outputs)
             case "few": return outputs[1:]
-            case "texts": return ["bad" for _ in inputs]
             case "pops": inputs.pop()
-            case "span": return [Output("bad", span=Span(700, 800)) for _ in inputs]
             case "untold": raise UntoldError
             case "interrupting text": raise InterruptedError
             case "halves": raise ValueError("half " + chr(0xD800))
@@ -107,7 +102,6 @@ class Reader:
                 session = sys.platform == "linux"  # of its own, where it is found all the same
                 process = subprocess.Popen(["sleep", "600"], start_new_session=session)
                 Path("left").write_text(str(process.pid))
-            case "score": return [Output("bad", score="high") for _ in inputs]
             case "hangs": time.sleep(600)
         return outputs
 
@@ -209,9 +203,6 @@ RAISED = {
         "title": "Chunker.chunk changed the title of document 'd1'",
     },
     "retriever": {
-        "foreign": "Retriever.search returned a chunk of document 'other'",
-        "not a number": "Retriever.search gave a hit the score nan; it must be a finite number",
-        "lists": "Retriever.search returned 0 lists for 1 question",
         "generator": "Retriever.search returned a generator; it must return one list of Hit",
         "writes": "ValueError: assignment destination is read-only",
         "generator exit": "Retriever.search raised GeneratorExit",
@@ -223,14 +214,11 @@ RAISED = {
         "none": "Reader.read returned None for 1 input",
         "generator": "Reader.read returned a list_iterator for 1 input",
         "few": "WrongCountError: Reader.read returned 0 for 1 input",
-        "texts": "Reader.read returned 'bad'; it must return Output(text)",
         "pops": "Reader.read changed the list of inputs that it was given",
-        "span": "gave the span (700, 800), which is not within one of the chunks",
         "untold": "UntoldError: (its text is not available: ValueError)",
         "interrupting text": "InterruptedError: (its text is not available: KeyboardInterrupt)",
         "halves": "ValueError: half \N{REPLACEMENT CHARACTER}",
         "long": "ValueError: long long",
-        "score": "Reader.read gave the score 'high'; it must be a number",
     },
     "combiner": {
         "output": "did you mean its .text?",

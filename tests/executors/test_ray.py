@@ -25,8 +25,7 @@ from leporello.engine.limits import Limits
 from leporello.engine.results.finished import FinishedRow
 from leporello.executors.channel import dump, load
 from leporello.executors.interface import JobGroupSpec
-from leporello.executors.ray import cluster as ray_cluster
-from leporello.executors.ray.cluster import CapacityWatch, resolved
+from leporello.executors.ray.cluster import resolved
 from leporello.executors.ray.workers import (
     RayWorkers,
     ShardActor,
@@ -326,37 +325,6 @@ def test_a_worker_reports_that_it_does_not_see_the_directory_of_the_run(tmp_path
     assert kind == "failed"
     assert "elsewhere: machine " in message
     assert "does not see this directory; use an --out that all machines share" in message
-
-
-class Clock:
-    """Clock that tests set."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_missing_capacity_is_reported_and_a_cluster_without_nodes_ends_the_run(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """One warning after half a minute; the end after ten minutes without a node for a worker."""
-    nodes, clock = [{"CPU": 4.0}], Clock()
-    monkeypatch.setattr(time, "monotonic", clock)
-    monkeypatch.setattr(ray_cluster, "nodes", lambda: nodes)
-    monkeypatch.setattr(ray_cluster, "free_resources", lambda: {"CPU": 0.5})
-    watch = CapacityWatch(Placement("ray"))
-    for clock.now in (20.0, 40.0, 80.0):
-        watch.check(1, 3)
-    assert caplog.text.count("2 of 3 workers have not started") == 1
-    assert "'CPU': 0.5" in caplog.text
-    nodes.clear()
-    clock.now = 400.0
-    watch.check(1, 3)
-    assert "no node of the Ray cluster has more than 0" in caplog.text
-    clock.now = 1100.0
-    with pytest.raises(UserError, match="each worker must reserve 1 CPU"):
-        watch.check(1, 3)
 
 
 @pytest.mark.parametrize(

@@ -123,17 +123,13 @@ def test_a_limit_on_a_finished_run_scores_the_first_examples_and_keeps_all(
 # -- stores ------------------------------------------------------------------------------------
 
 
-def _remove_results(out: Path) -> None:
-    shutil.rmtree(out / "mine")
-
-
 def test_missing_results_are_restored_from_stores(config: Path, unbroken: Path) -> None:
     """All of them or a single file, without any read."""
     contents = {name: (unbroken / "mine" / "lamps" / name).read_bytes() for name in FILES}
     before = len(read_lines(unbroken / "workers.jsonl"))
     for missing in (None, *FILES):
         if missing is None:
-            _remove_results(unbroken)
+            shutil.rmtree(unbroken / "mine")
         else:
             (unbroken / "mine" / "lamps" / missing).unlink()
         run_lamps(config, unbroken)
@@ -172,7 +168,7 @@ def test_the_shard_of_a_damaged_store_runs_again(
     out = config.parent / "out"
     shutil.copytree(unbroken, out)
     if not merged:
-        _remove_results(out)
+        shutil.rmtree(out / "mine")
     before = len(read_lines(out / "workers.jsonl"))
     DAMAGE[damage](store(out, 1))
     run_lamps(config, out, workers=int(damage == "changed"))
@@ -224,34 +220,33 @@ VERBS: Iterable[str] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_run_of_0_1_is_refused_with_the_fix(old: Path, config: Path, verb: str) -> None:
-    """By every command that reads runs; the run does not change."""
+def _refusals(old: Path, config: Path) -> Iterator[tuple[str, BaseException | None]]:
     places = {"CONFIG": config, "RUN": old, "PAGE": config.parent / "page"}
+    for line in VERBS:
+        words = line.split()
+        arguments = [str(places.get(word, word)) for word in words]
+        yield words[0], CliRunner().invoke(application(), arguments).exception
+
+
+def test_a_run_of_0_1_is_refused_with_the_fix_and_does_not_change(old: Path, config: Path) -> None:
     before = {path: path.read_bytes() for path in old.rglob("*.json*")}
-    words = [str(places.get(word, word)) for word in verb.split()]
-    result = CliRunner().invoke(application(), words)
-    assert isinstance(result.exception, UserError), (result.output, result.exception)
-    assert "is a run of Leporello 0.1, which this version does not read" in str(result.exception)
-    assert "use another --out to run it again" in str(result.exception)
+    for verb, error in _refusals(old, config):
+        assert isinstance(error, UserError), (verb, error)
+        assert "is a run of Leporello 0.1, which this version does not read" in str(error)
+        assert "use another --out to run it again" in str(error)
     assert before == {path: path.read_bytes() for path in old.rglob("*.json*")}
 
 
-def test_a_run_of_0_2_is_neither_resumed_nor_explained(old: Path, config: Path) -> None:
-    """Other commands still read its finished results."""
+def test_a_run_of_0_2_is_neither_resumed_nor_explained_but_read(old: Path, config: Path) -> None:
     manifest = json.loads((old / "manifest.json").read_text())
     manifest |= {"leporello": "0.2.0", "limits": {"max_active": 64, "shard_examples": 128}}
     del manifest["stores"]
     (old / "manifest.json").write_text(json.dumps(manifest))
-    places = {"CONFIG": config, "RUN": old, "PAGE": config.parent / "page"}
-    for verb in VERBS:
-        result = CliRunner().invoke(application(), [str(places.get(w, w)) for w in verb.split()])
-        if verb.split()[0] in ("run", "plan", "watch", "explain", "cache"):
-            assert "is a run of Leporello 0.2, whose journals this version" in str(result.exception)
+    for verb, error in _refusals(old, config):
+        if verb in ("run", "plan", "watch", "explain", "cache"):
+            assert "is a run of Leporello 0.2, whose journals this version" in str(error)
         else:
-            assert not isinstance(result.exception, UserError) or "needs the package" in str(
-                result.exception
-            )
+            assert not isinstance(error, UserError) or "needs the package" in str(error)
 
 
 def test_counts_of_a_single_example_are_numbers() -> None:

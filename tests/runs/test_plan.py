@@ -21,9 +21,9 @@ from leporello.core.errors import UserError
 from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions
 from leporello.models.locate import cache_directory
-from leporello.runs.estimate import record_timing, timed_rates
 from leporello.runs.plan import RunPlan, plan
 from leporello.runs.run import run
+from leporello.runs.timings import record_timing, timed_rates
 
 PLUG_IN = """
 from dataclasses import dataclass

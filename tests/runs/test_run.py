@@ -67,16 +67,10 @@ def test_a_run_returns_results_and_predictions(config: Path, tmp_path: Path) -> 
     A stage that is equal in two pipelines is built once, and its model is loaded once.
     """
     result = run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
-    assert [score.pipeline for score in result.results] == [
-        "mine@retriever.k=1",
-        "mine@retriever.k=2",
-    ]
-    predictions = list(result.predictions("mine@retriever.k=2", "rows"))
-    assert [(p.id, p.prediction) for p in predictions] == [
-        ("a", "TWO"),
-        ("c", "THREE"),
-        ("b", "FIVE"),
-    ]
+    points = [score.pipeline for score in result.results]
+    assert points == ["mine@retriever.k=1", "mine@retriever.k=2"]
+    predictions = [(p.id, p.prediction) for p in result.predictions(points[1], "rows")]
+    assert predictions == [("a", "TWO"), ("c", "THREE"), ("b", "FIVE")]
     assert result.results[0].scores == {"f1": 100.0}
     assert (result.results[0].examples, result.failures) == (3, 0)
     assert (tmp_path / "log.txt").read_text() == "loaded\n"
@@ -122,10 +116,8 @@ def test_the_faults_of_all_tasks_are_reported_together(config: Path, tmp_path: P
     write_files(tmp_path, {"bad.jsonl": "{}\n", "worse.jsonl": "nothing\n", "mine.yaml": text})
     with pytest.raises(ConfigError) as caught:
         run(["lead"], ["bad", "worse"], config=[config], out=tmp_path / "out", workers=0)
-    assert {fault.file.name for fault in caught.value.faults if fault.file} == {
-        "bad.jsonl",
-        "worse.jsonl",
-    }
+    files = {fault.file.name for fault in caught.value.faults if fault.file}
+    assert files == {"bad.jsonl", "worse.jsonl"}
     assert not (tmp_path / "out").exists()
 
 
@@ -204,14 +196,8 @@ class Odd:
 """
     config = 'pipelines: {mine: {retriever: {class: "./plug.py:Odd"}, reader: {class: Lead}}}'
     write_files(tmp_path, {"plug.py": plug_in, "mine.yaml": config})
-    run(
-        ["mine"],
-        ["sample"],
-        config=[tmp_path / "mine.yaml"],
-        out=tmp_path / "out",
-        limit=2,
-        workers=0,
-    )
+    options: dict[str, Any] = {"config": [tmp_path / "mine.yaml"], "limit": 2, "workers": 0}
+    run(["mine"], ["sample"], out=tmp_path / "out", **options)
     [point] = load_pipelines([tmp_path / "out" / "run.yaml"]).select(["mine"])
     assert point.build().retriever.weights == (1, 2)
 
@@ -311,10 +297,8 @@ def test_an_answer_is_normalised_only_if_the_pipeline_declares_it(tmp_path: Path
     write_files(tmp_path, {"own.py": plug_in, "rows.jsonl": rows, "mine.yaml": pipelines})
     config, out = [tmp_path / "mine.yaml"], tmp_path / "run"
     result = run(["as-it-is", "rewritten"], ["rows"], config=config, out=out)
-    assert [(r.scores["exact_match"], r.marks) for r in result.results] == [
-        (0.0, ""),
-        (100.0, " (normalised)"),
-    ]
+    scores = [(r.scores["exact_match"], r.marks) for r in result.results]
+    assert scores == [(0.0, ""), (100.0, " (normalised)")]
     [board] = compare([out]).boards
     assert "rewritten's answers were normalised: no official score" in board.warnings
     assert [j.discrepancy.predictions.mean for j in analyze_run(out) if j.discrepancy.predictions] \

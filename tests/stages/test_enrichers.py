@@ -20,6 +20,7 @@ from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage, derivation, flat_read, identity, spans_of
 from leporello.core.records import Chunk, Document, Example, Output, Read, Section
 from leporello.engine.enriching import EnricherRunner
+from leporello.engine.reading import BatchReaders
 from leporello.engine.selection import select
 from leporello.loaders.files import load
 from leporello.readers import Embedded
@@ -55,7 +56,7 @@ def everything(
 ) -> Sequence[Chunk]:
     document = Document("d", document, "Puss") if isinstance(document, str) else document
     stages = Pipeline(Paragraphs(size=size), BM25(), reader or Embedded(), Stuff(), enricher)
-    return EnricherRunner(stages).passages_of(divide(stages.chunker, document, ""))
+    return EnricherRunner(BatchReaders(stages)).passages_of(divide(stages.chunker, document, ""))
 
 
 def depth(passage: Chunk) -> int:
@@ -152,7 +153,9 @@ def test_a_reader_writes_questions_statements_and_context(enricher: Any, text: s
         generates: bool = True
 
     stages = Pipeline(Paragraphs(size=12), BM25(), Generator(text), Stuff(), enricher)
-    [passage, *_] = EnricherRunner(stages).passages_of(divide(stages.chunker, FARM, ""))
+    [passage, *_] = EnricherRunner(BatchReaders(stages)).passages_of(
+        divide(stages.chunker, FARM, "")
+    )
     assert isinstance(passage, Passage)
     first = text.splitlines()[0].lstrip("1.- ")
     assert passage.text.startswith(first)

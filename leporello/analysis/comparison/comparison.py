@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
-from leporello.analysis.comparison.outcomes import Outcomes, oracle_gaps, outcomes
 from leporello.analysis.comparison.scores import Draws, Score, compared
-from leporello.analysis.comparison.tables import Comparison, PipelineScores, TaskComparison
+from leporello.analysis.comparison.tables import (
+    Comparison,
+    OracleGap,
+    PipelineScores,
+    TaskComparison,
+)
+from leporello.analysis.finished import FinishedJob, FinishedRun
+from leporello.analysis.oracle_baselines import ORACLES
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, check_list, did_you_mean
 from leporello.engine.results.finished import ExampleStatistics
@@ -18,7 +27,28 @@ from leporello.jobs.results import answers_of, selectivity
 from leporello.metrics import Metric
 
 _SHOWN = 3  # ids in a message
+# Stages that pipelines of an oracle gap share.
+_STAGES = ("chunker", "reader", "combiner")
 _POINT = 0.01  # smallest difference of truncated shares that triggers a warning
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """One pipeline on one task of a run."""
+
+    job: FinishedJob  # the pipeline and the task, with the signature of the results
+    signatures: Mapping[str, str]  # of the metrics, which identify the exact computation
+    sees_gold: bool  # whether a stage used references or evidence
+    normalised: bool  # whether answers were normalised for the metrics
+    tuned: int  # number of documents on which the pipeline's parameters were tuned
+    seconds: float | None  # of chunking, retrieval and reading per example; None if not measured
+    finished: Mapping[str, ExampleStatistics]  # finished examples by id, in task order
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics' names, in the task's order."""
+        names = (name for example in self.finished.values() for name in example.statistics)
+        return list(dict.fromkeys(names))
 
 
 def compare(
@@ -44,7 +74,7 @@ def compare(
             examples of a task, and `common` is not set.
     """
     check_list("tasks", tasks)
-    all_outcomes = outcomes(runs)
+    all_outcomes = _all_outcomes(runs)
     names = list(dict.fromkeys(outcome.job.task for outcome in all_outcomes))
     for name in tasks:
         if name not in names:
@@ -90,7 +120,7 @@ def _compare_task(
         baseline="" if reference is None else first,
         metrics={name: metric.headline for name, metric in metrics.items()},
         entries=tuple(map(partial(_pipeline_scores, metrics), outcomes, labels, rows, scores)),
-        ladders=oracle_gaps(outcomes, labels),
+        ladders=_oracle_gaps(outcomes, labels),
         warnings=tuple(_warnings(outcomes, labels, rows)),
     )
 
@@ -104,7 +134,6 @@ def _labels(outcomes: Sequence[Outcomes]) -> list[str]:
 
 
 def _ids(outcomes: Sequence[Outcomes], labels: Sequence[str], common: bool) -> list[str]:
-    """Returns the examples to compare, in task order."""
     common_ids = set(outcomes[0].finished).intersection(*(outcome.finished for outcome in outcomes))
     finished = [(label, outcome.finished) for label, outcome in zip(labels, outcomes, strict=True)]
     larger = [(label, ids) for label, ids in finished if len(ids) > len(common_ids)]
@@ -127,7 +156,6 @@ def _surplus(finished: Iterable[str], common_ids: Collection[str]) -> str:
 
 
 def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
-    """Returns the metrics that scored all pipelines."""
     first, *others = [outcome.metrics for outcome in outcomes]
     if not (shared := [name for name in first if all(name in names for names in others)]):
         listing = "".join(f"\n  {o.job.pipeline}: {', '.join(o.metrics)}" for o in outcomes)
@@ -198,3 +226,59 @@ def _warnings(
     }
     warnings += [f"not every pipeline was scored by {name}: left out" for name in sorted(unshared)]
     return warnings
+
+
+def _all_outcomes(runs: Sequence[Path | str]) -> list[Outcomes]:
+    """Returns every pipeline on every task of these runs, in their order."""
+    check_list("runs", runs)
+    directories = [Path(run).resolve() for run in runs]
+    if repeated := [run for run in directories if directories.count(run) > 1]:
+        raise UserError(f"{repeated[0]}: the run is named twice")
+    if not directories:
+        raise UserError("runs is empty: name at least one run")
+    all_outcomes = []
+    for run in runs:
+        jobs = [_outcomes_of(job) for job in FinishedRun.at(run).jobs]
+        if not any(job.finished for job in jobs):
+            raise UserError(f"{run}: this run has no finished examples yet")
+        all_outcomes += [job for job in jobs if job.finished]
+    return all_outcomes
+
+
+def _outcomes_of(job: FinishedJob) -> Outcomes:
+    metrics, timings = job.files.read("metrics.json"), job.files.read("timings.json")
+    return Outcomes(
+        job,
+        signatures=metrics.get("signatures", {}),
+        sees_gold=bool(metrics.get("sees_gold")),
+        # Until 0.2, `normalised` was a parameter of the task.
+        normalised=bool(metrics.get("normalised", job.signature["task"].get("normalised"))),
+        tuned=int(metrics.get("tuned", 0)),
+        seconds=_seconds(timings),
+        finished={example.id: example for example in job.files.statistics()},
+    )
+
+
+def _seconds(timings: Mapping[str, Any]) -> float | None:
+    if not timings.get("examples"):
+        return None
+    spent = timings["selecting"]["seconds"] + timings["reading"]["seconds"]
+    return float(spent / timings["examples"])
+
+
+def _oracle_gaps(outcomes: Sequence[Outcomes], labels: Sequence[str]) -> tuple[OracleGap, ...]:
+    """Returns the oracle gaps among pipelines on one task that include a real retriever."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for outcome, label in zip(outcomes, labels, strict=True):
+        stages = outcome.job.signature["pipeline"]
+        same = json.dumps([stages[key] for key in _STAGES], sort_keys=True)
+        groups.setdefault(same, []).append((str(stages["retriever"]["class"]), label))
+    gaps = [_oracle_gap(group) for group in groups.values()]
+    return tuple(gap for gap in gaps if gap.pipelines and gap.rungs)
+
+
+def _oracle_gap(group: Sequence[tuple[str, str]]) -> OracleGap:
+    oracles = sorted(
+        (pair for pair in group if pair[0] in ORACLES), key=lambda p: ORACLES.index(p[0])
+    )
+    return OracleGap(tuple(label for name, label in group if name not in ORACLES), tuple(oracles))

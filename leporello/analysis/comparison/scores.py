@@ -163,7 +163,6 @@ def _difference(
 
 
 def _owners(rows: Sequence[Sequence[ExampleStatistics]], indices: Sequence[int]) -> list[int]:
-    """Returns the document number of each example."""
     numbers: dict[str, int] = {}
     owners = []
     for index in indices:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leporello.analysis.comparison.outcomes import OracleGap
 from leporello.analysis.comparison.scores import Difference, Draws, Score
 from leporello.core.coverage import shown
 from leporello.core.table import ResultTable, frame, html
@@ -19,6 +18,14 @@ if TYPE_CHECKING:
 LEVEL = 0.05
 _HUNDRED = 100
 NO = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class OracleGap:
+    """Pipelines that differ only in the retriever, and of which some use oracles or baselines."""
+
+    pipelines: tuple[str, ...]  # labels of the pipelines with real retrievers
+    rungs: tuple[tuple[str, str], ...]  # classes and labels of oracles and baselines, best first
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 from leporello.analysis.export.submission import few
 from leporello.analysis.finished import FinishedExamples, FinishedJob, FinishedRun, check_document
-from leporello.cache.store import Cache
 from leporello.config import Pipeline
 from leporello.core.coverage import Coverage
 from leporello.core.environment.extras import require
@@ -22,12 +21,11 @@ from leporello.core.errors import UserError
 from leporello.core.files import atomically, check_own, in_utf8, read_rows, write_json
 from leporello.core.notes import collect_notes
 from leporello.core.records import JSON, Example, Span
-from leporello.engine.selection import by_document, document_chunks
-from leporello.jobs.files import ExampleFiles
+from leporello.engine.results.finished import FinishedRow
+from leporello.engine.selection import document_chunks
 from leporello.jobs.manifest import check_results, metrics_of_run
 from leporello.metrics import Metric
 from leporello.metrics.pan21 import StyleChangeF1, labels_of
-from leporello.models.locate import cache_directory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,7 +93,7 @@ def _rows(job: FinishedJob, metrics: Mapping[str, Metric]) -> Iterator[dict[str,
         yield {"pipeline": job.pipeline, "task": job.task, **_columns(example), **scores}
 
 
-def _columns(example: ExampleFiles) -> dict[str, Any]:
+def _columns(example: FinishedRow) -> dict[str, Any]:
     statistics, prediction = example.statistics, example.prediction
     if statistics.failure:
         return {"id": statistics.id, "failed": statistics.failure[0]}
@@ -131,7 +129,7 @@ def write_trec(run: Path, folder: Path) -> list[Path]:
         paths = base.with_name(f"{base.name}.run"), base.with_name(f"{base.name}.qrels")
         check_own(paths[0], " Q0 ")
         with atomically(paths[0]) as run_file, atomically(paths[1]) as qrels_file:
-            for example in _with_cache(job.examples()):
+            for example in job.examples():
                 if example.id in hits:
                     run_file.writelines(_run_lines(example, hits[example.id], job.pipeline))
                     qrels_file.writelines(_qrels_lines(example, stages))
@@ -143,14 +141,6 @@ def _hits(job: FinishedJob) -> dict[str, Any]:
     path = job.files.folder / "predictions.jsonl"
     check_results(path.parent, path.name)
     return {row["id"]: row["hits"] for row in (read_rows(path) if path.exists() else ())}
-
-
-def _with_cache(examples: Iterator[Example]) -> Iterator[Example]:
-    """Yields the examples with documents that use the cache."""
-    cache = Cache(cache_directory())
-    for _, group in by_document(examples):
-        group[0].document.use_cache(cache)
-        yield from group
 
 
 def _run_lines(

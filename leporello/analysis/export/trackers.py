@@ -18,7 +18,6 @@ from leporello.core.coverage import PARTS
 from leporello.core.environment.extras import require
 from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
-from leporello.core.files import read_json
 from leporello.core.protocols import TRACKER
 
 _FILES = ("predictions.jsonl", "failures.jsonl", "metrics.json", "timings.json")
@@ -74,9 +73,8 @@ def _tracked(run: FinishedRun) -> Iterator[TrackedJob]:
     directory = run.directory
     for job in run.jobs:
         folder = job.files.folder
-        if not (folder / "metrics.json").exists():
+        if not (metrics := job.files.read("metrics.json")):
             continue
-        metrics = read_json(folder / "metrics.json")
         files = (*(folder / name for name in _FILES), directory.config, directory.manifest)
         yield TrackedJob(
             name=job.name,

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import FrameType
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from leporello.core.errors import UserError
 
@@ -63,6 +64,13 @@ def limit_memory(limit: int) -> None:
 
     # Not RLIMIT_AS, which also counts mapped files: models and indexes are mapped into memory.
     resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def unnamed_file() -> IO[bytes]:
+    """Returns an empty file that a child process can inherit, in memory on Linux."""
+    if sys.platform == "linux":
+        return os.fdopen(os.memfd_create("leporello"), "r+b")
+    return TemporaryFile()
 
 
 def die_with_parent() -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 from leporello.core.calls.answers import way_of
 from leporello.core.hashing import digest
 from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON, Example, Output, Prediction, Read, Reply
 from leporello.engine.failures import ExampleError
-from leporello.engine.results.serialization import calls_row, prediction_row
+from leporello.engine.results.serialization import calls_from_row, calls_row, prediction_row
 
+# Statistics by metric, and the error messages of metrics that failed.
+Scored: TypeAlias = tuple[Mapping[str, Any], Mapping[str, str]]
 TRACEBACKS = "tracebacks"  # the folder beside failures.jsonl
 
 # NaN is not JSON: raise here instead of in another program that reads the file.
@@ -29,17 +32,43 @@ class Call:
     reply: Reply
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FinishedRow:
-    """A finished example as a store contains it; texts are lines of files, or empty."""
+    """A finished example as stores and results contain it; its properties parse the lines."""
 
     number: int  # number of the example in its task
     id: str
     failed: bool
-    prediction: bytes  # line of predictions.jsonl; of failures.jsonl if the example failed
-    calls: bytes  # line of calls.jsonl; empty if the example failed
-    statistics: bytes  # line of statistics.jsonl
-    traceback: bytes = b""
+    # Lines of predictions.jsonl (of failures.jsonl if the example failed), calls.jsonl (empty if it
+    # failed) and statistics.jsonl, and the traceback, which results store separately.
+    lines: Sequence[bytes]
+
+    @cached_property
+    def statistics(self) -> ExampleStatistics:
+        """Row of statistics.jsonl."""
+        return ExampleStatistics.from_row(json.loads(self.lines[2]))
+
+    @cached_property
+    def prediction(self) -> Mapping[str, Any] | None:
+        """Row of predictions.jsonl; None if the example failed."""
+        row: Mapping[str, Any] | None = None if self.failed else json.loads(self.lines[0])
+        return row
+
+    @cached_property
+    def failure(self) -> Mapping[str, Any] | None:
+        """Row of failures.jsonl; None unless the example failed."""
+        row: Mapping[str, Any] | None = json.loads(self.lines[0]) if self.failed else None
+        return row
+
+    @cached_property
+    def calls(self) -> list[dict[str, Any]]:
+        """Reads with their outputs, one mapping per read; see `calls_from_row`."""
+        return [] if self.failed else calls_from_row(json.loads(self.lines[1])["calls"])
+
+    @property
+    def traceback(self) -> str:
+        """Traceback of a failure in a store; otherwise empty."""
+        return self.lines[3].decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +89,7 @@ class FinishedExample:
         prediction: Prediction,
         calls: Sequence[Call],
         notes: Sequence[str],
-        statistics: ExampleStatistics,
+        scored: Scored,
     ) -> FinishedExample:
         """Returns an example that has a prediction.
 
@@ -68,22 +97,40 @@ class FinishedExample:
             TypeError: The prediction or a statistic is not JSON.
             ValueError: It contains a number that is not finite.
         """
-        columns = calls_row([(call.round, call.read, call.reply) for call in calls])
-        row = FinishedRow(
+        way = ", ".join(way_of(prediction.raw))
+        coverage = prediction.coverage
+        statistics = ExampleStatistics(
             number,
             prediction.id,
-            failed=False,
-            prediction=_line(prediction_row(prediction)),
-            calls=_line({"id": prediction.id, "calls": columns, "notes": [*notes]}),
-            statistics=_line(statistics.row()),
+            scored[0],
+            document=prediction.document_sha256,
+            coverage={name: getattr(coverage, name) for name in coverage.__slots__},
+            empty=not prediction.prediction,
+            notes=notes,
+            faults=scored[1],
+            roles=_by_role(calls),
+            way=way,
+            reads=len(calls) if way else 0,
+            confidence=prediction.confidence,
+            abstained=prediction.abstained,
+            characters=sum(map(_characters, calls)) if way else 0,
+            **cost_of(call.reply for call in calls),
         )
+        columns = calls_row([(call.round, call.read, call.reply) for call in calls])
+        lines = (
+            _line(prediction_row(prediction)),
+            _line({"id": prediction.id, "calls": columns, "notes": [*notes]}),
+            _line(statistics.row()),
+            b"",
+        )
+        row = FinishedRow(number, prediction.id, False, lines)
         return cls(number, row, prediction, calls=calls, notes=notes)
 
     @classmethod
     def failed(
-        cls, number: int, example: Example, error: ExampleError, statistics: ExampleStatistics
+        cls, number: int, example: Example, error: ExampleError, scored: Scored
     ) -> FinishedExample:
-        """Returns an example that failed."""
+        """Returns an example that failed; `scored` are those of an empty prediction."""
         # By content: thousands of examples often fail in the same line, and then share one file.
         trace = error.trace and f"{TRACEBACKS}/{digest(error.trace)}.txt"
         failure = {
@@ -92,16 +139,13 @@ class FinishedExample:
             "error": error.message,
             "traceback": trace,
         }
-        row = FinishedRow(
-            number,
-            example.id,
-            failed=True,
-            prediction=_line(failure),
-            calls=b"",
-            statistics=_line(statistics.row()),
-            traceback=error.trace.encode(errors="backslashreplace"),
+        cause = error.stage, error.message.partition("\n")[0]
+        statistics = ExampleStatistics(
+            number, example.id, scored[0], failure=cause, faults=scored[1]
         )
-        return cls(number, row, failure=error)
+        traceback = error.trace.encode(errors="backslashreplace")
+        lines = _line(failure), b"", _line(statistics.row()), traceback
+        return cls(number, FinishedRow(number, example.id, True, lines), failure=error)
 
 
 def _line(row: Mapping[str, Any]) -> bytes:
@@ -136,38 +180,6 @@ class ExampleStatistics:
     confidence: float | None = None  # probability that the answer is correct; None if unknown
     abstained: bool = False  # whether the answer was withheld
     characters: int = 0  # number of characters in the passages of the reads; 0 if `way` is empty
-
-    @classmethod
-    def of(
-        cls,
-        number: int,
-        prediction: Prediction,
-        statistics: Mapping[str, Any],
-        *,
-        calls: Sequence[Call],
-        notes: Sequence[str],
-        faults: Mapping[str, str],
-    ) -> ExampleStatistics:
-        """Returns the statistics of an example that has a prediction."""
-        way = ", ".join(way_of(prediction.raw))
-        coverage = prediction.coverage
-        return cls(
-            number,
-            prediction.id,
-            statistics,
-            document=prediction.document_sha256,
-            coverage={name: getattr(coverage, name) for name in coverage.__slots__},
-            empty=not prediction.prediction,
-            notes=notes,
-            faults=faults,
-            roles=_by_role(calls),
-            way=way,
-            reads=len(calls) if way else 0,
-            confidence=prediction.confidence,
-            abstained=prediction.abstained,
-            characters=sum(map(_characters, calls)) if way else 0,
-            **cost_of(call.reply for call in calls),
-        )
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> ExampleStatistics:

@@ -24,31 +24,22 @@ from leporello.core.records import (
 )
 from leporello.engine.results.columns import from_columns, to_columns
 
-# Fields of an output that few readers set; rows omit them if they are None or False.
-_RARE = (
-    "span",
-    "dollars",
-    "reasoning",
-    "reasoning_tokens",
-    "probability",
-    "seconds",
-    "over_budget",
-)
 # Fields of a prediction that rows omit if they are empty.
 _DERIVED = ("stood_for", "passages", "confidence", "abstained")
-_FAILED = ("error", "traceback")  # fields of a read that failed
 _SEEN = "all"  # replaces the spans of an output that cover all chunks of its read
+_EMPTY = Output("")
+# Fields of an output that few readers set; rows omit them if they are None or False.
+_RARE = Output.__slots__[Output.__slots__.index("span") :]
+# Columns and the values that they are omitted for; a failed read has the last two.
 _OUTPUT: Mapping[str, JSON] = {
-    "text": "", "score": None, "scores": [], "read": None, "cut": 0, "input_tokens": 0,
-    "output_tokens": 0, "span": None, "dollars": None, "reasoning": None,
-    "reasoning_tokens": None, "probability": None, "seconds": None, "over_budget": False,
-    "error": None, "traceback": "",
-}  # fmt: skip
-_EMPTY = Output("")  # its fields are those of `_OUTPUT`; a failed read has no others
+    **{name: getattr(_EMPTY, name) for name in Output.__slots__},
+    **{"scores": [], "error": None, "traceback": ""},
+}
 _READ: Mapping[str, JSON] = {
-    "round": 0, "question": "", "instruction": "", "choices": [], "pair": None, "title": "",
-    "role": "", "schema": "",
-}  # fmt: skip
+    "round": 0,
+    **{name: getattr(Read(()), name) for name in Read.__slots__ if name != "passages"},
+    "choices": [],
+}
 
 
 # -- predictions ---------------------------------------------------------------------------------
@@ -230,7 +221,6 @@ def _indices(column: Any, count: int) -> list[list[int]]:  # noqa: ANN401 -- JSO
 
 
 def _is_always(column: Any, value: JSON) -> bool:  # noqa: ANN401 -- JSON
-    """Returns whether a packed column has this value in every row."""
     if isinstance(column, dict):
         return "=" in column and bool(column["="] == value)
     return bool(column == [value])  # one row
@@ -298,7 +288,9 @@ def full_output(row: Mapping[str, Any], passages: Sequence[Any]) -> dict[str, An
     if row["error"] is not None:
         return {"error": row["error"], "traceback": row["traceback"]}
     values = {
-        n: row[n] for n in _OUTPUT if n not in _FAILED and (n not in _RARE or _is_set(row[n]))
+        name: row[name]
+        for name in Output.__slots__
+        if name not in _RARE or (row[name] is not None and row[name] is not False)
     }
     if row["read"] == _SEEN:
         values["read"] = [[*passage] for passage in passages if not isinstance(passage, str)]
@@ -342,16 +334,11 @@ def calls_from_row(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _without_defaults(columns: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Returns the columns without those whose every value is the default."""
     return {n: column for n, column in columns.items() if not _is_always(column, defaults[n])}
 
 
 def _chunk_pairs(read: Read) -> list[list[int]]:
     return [[p.start, p.end] for p in read.passages if isinstance(p, Chunk)]
-
-
-def _is_set(value: JSON) -> bool:
-    return value is not None and value is not False
 
 
 def _fields(record: Prediction | HitPassage | Coverage) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,11 +20,6 @@ from leporello.config.placement import Placement
 from leporello.core.environment.platform import cores
 from leporello.core.errors import UserError
 
-_PATIENCE = 30.0  # seconds between warnings about missing workers
-# Autoscalers take minutes to add a machine.
-_LONGEST = 600.0  # seconds without a node that fits a worker, after which the run ends
-_log = logging.getLogger("leporello")
-
 
 def resources() -> Mapping[str, float]:
     """Returns the resources of the cluster."""
@@ -33,14 +27,6 @@ def resources() -> Mapping[str, float]:
 
     total: Mapping[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]  # not annotated
     return total
-
-
-def free_resources() -> dict[str, float]:
-    """Returns the resources of the cluster that are not reserved."""
-    import ray
-
-    free = ray.available_resources()  # type: ignore[no-untyped-call]  # as above
-    return {name: free.get(name, 0.0) for name in ("CPU", "GPU", "memory")}
 
 
 def nodes() -> list[Mapping[str, float]]:
@@ -118,7 +104,6 @@ def _connect(placement: Placement, modules: list[str]) -> None:
 
 
 def _check_connected(placement: Placement) -> None:
-    """Raises if the placement names another cluster than the one that this process uses."""
     import ray
 
     connected = ray.get_runtime_context().gcs_address
@@ -131,7 +116,6 @@ def _check_connected(placement: Placement) -> None:
 
 @contextmanager
 def _restored_handler(number: int) -> Iterator[None]:
-    """Restores the handler of a signal after the block."""
     before = signal.getsignal(number)
     try:
         yield
@@ -180,38 +164,3 @@ def check_capacity(placement: Placement, nodes: Sequence[Mapping[str, float]]) -
                 f" has more than {most:.4g} (`ray status`); lower {parameter}, or add such a node"
                 " (at least one must exist before the run, even if the cluster scales by itself)"
             )
-
-
-class CapacityWatch:
-    """Warns if the cluster has no room for workers, more clearly than Ray does."""
-
-    def __init__(self, placement: Placement) -> None:
-        """Takes the placement with the resources per worker."""
-        self._placement = placement
-        self._began = self._last_check = self._last_fit = time.monotonic()
-        self._has_warned = False
-
-    def check(self, started: int, workers: int) -> None:
-        """Warns once if some workers have not started.
-
-        Raises:
-            UserError: No node has been large enough for a worker for a long time.
-        """
-        if (now := time.monotonic()) - self._last_check < _PATIENCE:
-            return
-        self._last_check = now
-        if started < workers and not self._has_warned:
-            self._has_warned = True
-            _log.warning(
-                "%d of %d workers have not started after %.0f s: each must reserve %s, and the"
-                " Ray cluster has free: %s; the run continues with the started workers",
-                workers - started, workers, now - self._began,
-                worker_resources(self._placement), free_resources(),
-            )  # fmt: skip
-        try:
-            check_capacity(self._placement, nodes())
-            self._last_fit = now
-        except UserError as error:
-            if now - self._last_fit > _LONGEST:
-                raise
-            _log.warning("%s; still waiting", error)

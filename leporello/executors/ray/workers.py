@@ -23,12 +23,10 @@ from leporello.config.placement import Placement
 from leporello.core.annotations import declared_files, declared_variables
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.executors.channel import dump
-from leporello.executors.child_process import show_log
+from leporello.executors.child_process import INTERVAL, WorkerProcess, show_log
 from leporello.executors.interface import JobGroupSpec
-from leporello.executors.local import WorkerProcess
-from leporello.executors.pool import INTERVAL, PoolWorker, WorkerLink, Workplace
+from leporello.executors.pool import WorkerLink, Workplace
 from leporello.executors.ray.cluster import (
-    CapacityWatch,
     check_capacity,
     connected,
     nodes,
@@ -75,7 +73,6 @@ class RayWorkers(Workplace):
             interval = max(self._spec.report_every, self.workers / _REPORTS)
             spec = dump(replace(self._spec, report_every=interval))
             self._setup = WorkerEnvironment.of(self._spec), spec, self._placement, shared
-            self._capacity = CapacityWatch(self._placement)
             self._resources = opening.pop_all()
         return self
 
@@ -101,10 +98,6 @@ class RayWorkers(Workplace):
             return []
         ready, _ = ray.wait([*pending], num_returns=len(pending), timeout=0)
         return [pending[answer] for answer in ready]
-
-    def watch(self, workers: Sequence[PoolWorker]) -> None:
-        """Warns if the cluster has no room for some workers."""
-        self._capacity.check(sum(bool(worker.name) for worker in workers), len(workers))
 
 
 class _ActorLink:

@@ -179,6 +179,5 @@ def test_the_manifest_contains_the_size_of_batches(tmp_path: Path) -> None:
     assert timings["padding"] == pytest.approx(1 - 60 / 70, abs=1e-4)
     assert timings["input_tokens_per_second"] > 0
     second = run(["mine"], ["rows"], config=[config], out=tmp_path / "other", limit=1, workers=0)
-    assert (
-        next(second.predictions("mine", "rows")).prediction == "500"
-    )  # the cache has a key per size
+    # The cache has a key per size.
+    assert next(second.predictions("mine", "rows")).prediction == "500"

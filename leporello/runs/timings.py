@@ -1,0 +1,79 @@
+"""Durations of stages in past runs, from which `plan` estimates those of the next one.
+
+`LEPORELLO_CACHE/timings.jsonl` has one line per run and stage; the last lines of a stage are used.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from errno import EEXIST
+from pathlib import Path
+from statistics import median
+
+from leporello.config import PipelineSpec
+from leporello.core.hashing import digest
+from leporello.core.protocols import ANSWER
+from leporello.core.records import JSON
+
+_FILE = "timings.jsonl"
+# Machines and libraries change, so older runs would mislead; the median ignores a busy one.
+_LAST = 10  # runs that an estimate is based on
+_log = logging.getLogger("leporello")
+
+
+def selecting_key(pipeline: PipelineSpec) -> str:
+    """Returns the key of a pipeline's chunking and retrieval: a hash of these stages."""
+    stages = {key: pipeline.stages[key].resolved() for key in ("chunker", "retriever")}
+    return digest({**stages})
+
+
+def reading_key(pipeline: PipelineSpec, role: str = ANSWER) -> str:
+    """Returns the key of a pipeline's reads in a role: a hash of the reader."""
+    return digest(pipeline.readers[role].resolved())
+
+
+def sizes_key(pipeline: PipelineSpec) -> str:
+    """Returns the key of the micro-batch sizes that a pipeline's readers determined."""
+    return " ".join(reading_key(pipeline, role) for role in pipeline.readers)
+
+
+def record_timing(root: Path, key: str, unit: str, count: int, seconds: float) -> None:
+    """Appends a timing to the file in the cache; warns if it cannot be written."""
+    # A run that took everything from the cache shows nothing about the speed.
+    if not count:
+        return
+    path = root / _FILE
+    row: dict[str, JSON] = {"stage": key, "unit": unit, "count": count, "seconds": seconds}
+    line = json.dumps(row).encode() + b"\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _check(path)
+        with path.open("ab", buffering=0) as file:
+            file.write(line)  # in one call, so lines of two processes do not mix
+    except OSError as error:
+        _log.warning("%s: timings for `plan` cannot be stored: %s", path, error.strerror)
+
+
+def timed_rates(root: Path) -> Mapping[tuple[str, str], float]:
+    """Returns the median seconds per unit in the last runs, by stage and unit."""
+    rates: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    with suppress(OSError):  # the file is missing or not readable
+        _check(root / _FILE)
+        for line in (root / _FILE).read_bytes().splitlines():
+            with suppress(
+                ValueError, KeyError, TypeError, ZeroDivisionError
+            ):  # a kill cut the line
+                row = json.loads(line)
+                rates[row["stage"], row["unit"]].append(row["seconds"] / row["count"])
+    # A median, since one run on a busy machine must not change the estimates.
+    return {key: median(values[-_LAST:]) for key, values in rates.items()}
+
+
+def _check(path: Path) -> None:
+    """Raises OSError if the path is a pipe, since opening it would block."""
+    if path.exists() and not path.is_file():
+        raise FileExistsError(EEXIST, "it is not a file")
