@@ -144,7 +144,7 @@ class Session:
         self._cache = Cache(cache_directory()) if self.settings.cached else None
         if self._cache:
             self.document.use_cache(self._cache)
-        self._readers = BatchReaders(self.stages, self._cache)
+        self._built_readers = BatchReaders(self.stages, self._cache)
 
     @classmethod
     def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
@@ -178,7 +178,13 @@ class Session:
             UserError: The model does not exist, or the reader has no model.
         """
         self.stages = self.settings.build(model)
-        self._readers = BatchReaders(self.stages, self._cache)
+
+    @property
+    def _readers(self) -> BatchReaders:
+        """Readers of the current stages, which may have been replaced."""
+        if self._built_readers.stages is not self.stages:
+            self._built_readers = BatchReaders(self.stages, self._cache)
+        return self._built_readers
 
     @property
     def follows_up(self) -> bool:
