@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -82,9 +82,7 @@ class EnricherRunner:
             # From the store, even without a cache: another run of the enricher could give other
             # passages.
             if row := store.passages(number, document.sha256):
-                for text in row["notes"]:
-                    note(text)
-                self._derived(chunks, lambda: from_table(document, row))
+                self._derived(chunks, partial(_restored, document, row))
                 return
             try:
                 passages = self.passages_of(chunks, number, store)
@@ -185,6 +183,13 @@ class EnricherRunner:
         rows = zip(itertools.count(place), batch, replies, strict=False)
         store.add_batch([(~number, *row) for row in rows])
         return replies
+
+
+def _restored(document: Document, row: Mapping[str, Any]) -> Sequence[Chunk]:
+    # Here, so that the document keeps the notes with the passages, as after an enricher's run.
+    for text in row["notes"]:
+        note(text)
+    return from_table(document, row)
 
 
 def _check_roles(stages: Pipeline, requests: Sequence[Request]) -> None:
