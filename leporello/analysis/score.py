@@ -142,8 +142,9 @@ def _read(file: Path) -> Iterator[Mapping[str, Any]]:
         return
     for number, row in enumerate(read_rows(file), 1):
         has_text = isinstance(row, dict) and isinstance(row.get("prediction"), str)
-        if not (has_text and "id" in row):
-            raise UserError(f"{file}:{number}: a row must have `id` and the text `prediction`")
+        if not (has_text and isinstance(row.get("id"), str | int | float)):
+            message = "a row must have `id`, a text or a number, and the text `prediction`"
+            raise UserError(f"{file}:{number}: {message}")
         yield row
 
 
@@ -171,7 +172,7 @@ def _prediction(file: Path, row: Mapping[str, Any], example: Example) -> Predict
 
 def _check_ids(file: Path, missing: Sequence[str], redundant: Sequence[str]) -> None:
     """Raises an error unless the ids are the task's: scores over other examples do not compare."""
-    problems = {"ids of the task are missing": missing, "ids are not the task's": redundant}
-    faults = [f"{len(ids)} {problem} ({few(ids)})" for problem, ids in problems.items() if ids]
+    problems = {"missing ids of the task": missing, "ids that are not the task's": redundant}
+    faults = [f"{problem}: {len(ids)} ({few(ids)})" for problem, ids in problems.items() if ids]
     if faults:
         raise UserError(f"{file}: {'; '.join(faults)}")

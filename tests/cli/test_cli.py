@@ -202,12 +202,16 @@ def test_score_computes_the_scores_of_the_run(tmp_path: Path) -> None:
     del plain["q3"]
     (tmp_path / "plain.json").write_text(json.dumps({**plain, "zz": ""}), encoding="utf-8")
     process = leporello("score", tmp_path / "plain.json", *options, status=2)
-    assert "1 ids of the task are missing (q3); 1 ids are not the task's (zz)" in process.stderr
+    message = "missing ids of the task: 1 (q3); ids that are not the task's: 1 (zz"
+    assert f"{message})" in process.stderr
     rows = (folder / "predictions.jsonl").read_text("utf-8").replace('"q3"', '"zz"', 1)
     (tmp_path / "rows.jsonl").write_text(rows, encoding="utf-8")
     process = leporello("score", tmp_path / "rows.jsonl", *options, status=2)
     line = [json.loads(row)["id"] for row in rows.splitlines()].index("zz") + 1
-    assert f"(q3); 1 ids are not the task's (zz on line {line})" in process.stderr
+    assert f"{message} on line {line})" in process.stderr
+    (tmp_path / "rows.jsonl").write_text('{"id": [], "prediction": "3"}', encoding="utf-8")
+    process = leporello("score", tmp_path / "rows.jsonl", *options, status=2)
+    assert "rows.jsonl:1: a row must have `id`, a text or a number, and" in process.stderr
 
 
 def test_score_reports_faulty_references(tmp_path: Path) -> None:
