@@ -23,7 +23,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
-from stories import TABLES, WRITERS, Story
+from contents import TABLES, Cell
+from sheet_files import Grid, xlsx
+from stories import WRITERS, Story
 
 from leporello.loaders.files import load_bytes
 
@@ -46,12 +48,14 @@ def main() -> None:
     story = Story([(1 + i % 3, f"Heading {i}", body) for i, body in enumerate(paragraphs)])
     values = ([text(4), text(2), str(i)] for i in range(number * 80))
     rows = [["Item", "Place", "Amount"], *values]
+    cells = [[Cell(value) for value in row] for row in rows]
     files = {suffix: write(story) for suffix, write in WRITERS.items()}
-    files |= {suffix: write(rows) for suffix, write in TABLES.items() if suffix != ".xls"}
+    files |= {f".table{Path(name).suffix}": write(cells, 1) for name, write in TABLES.items()}
+    files |= {".csv": "".join(",".join(row) + "\n" for row in rows), ".xlsx": xlsx(Grid(rows))}
     files |= {".txt": files[".md"], ".py": files[".md"]}
     for suffix, content in files.items():
         data = content.encode() if isinstance(content, str) else content
-        print(f"{suffix:6}", row(suffix, data, options.runs))
+        print(f"{suffix:11}", row(suffix, data, options.runs))
 
 
 def row(suffix: str, data: bytes, runs: int) -> str:
