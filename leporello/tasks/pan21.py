@@ -8,12 +8,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
-from leporello.core.records import JSON, Document, DocumentRows, Example, Span
+from leporello.core.records import Document, DocumentRows, Example, Span
 from leporello.loaders.files import file_hash, load, read_bytes
 from leporello.text import answers
 
@@ -21,7 +20,6 @@ _NAME = re.compile(r"problem-(\d+)\.txt")
 # Windows line ends too, since PAN's folders come from several systems.
 _BLANK_LINE = re.compile(r"\r?\n\s*\n")
 _LINE_BREAK = re.compile(r"\r?\n")
-_MULTI = ("multi-author", "multiauthor")  # in PAN's data, and in the README of MuLD
 
 
 @dataclass(frozen=True)
@@ -29,10 +27,9 @@ class Pan21:
     """Style change from a folder of PAN 2021, or of the generator of MuLD's task.
 
     `problem-N.txt` is a document, whose paragraphs are its `parts`. `truth-problem-N.json` has its
-    `paragraph-authors`; `changes` and `multi-author` (or `multiauthor`) are optional and must agree
-    with them. A problem without a truth file is test data. PAN separates paragraphs by blank lines,
-    MuLD by line breaks: the separator is the one with the right number of paragraphs, or without
-    truth a blank line if there is any.
+    `paragraph-authors`, from which the other truths follow. A problem without a truth file is test
+    data. PAN separates paragraphs by blank lines, MuLD by line breaks: the separator is the one
+    with the right number of paragraphs, or without truth a blank line if there is any.
 
     Attributes:
         path: The folder.
@@ -122,18 +119,12 @@ def _truth(file: Path) -> Mapping[str, Any]:
 
 
 def _authors(truth: Mapping[str, Any]) -> list[int]:
-    """Returns the paragraphs' authors; raises ValueError if the truth file is inconsistent."""
+    """Returns the paragraphs' authors; raises ValueError if they are missing or not numbers."""
     authors = truth.get("paragraph-authors")
     if not isinstance(authors, list) or not authors:
         raise ValueError("has no list `paragraph-authors`")
     if not all(type(author) is int and author > 0 for author in authors):
         raise ValueError("`paragraph-authors` are not numbers from 1")
-    follows: dict[str, JSON] = {"changes": [int(a != b) for a, b in pairwise(authors)]}
-    follows |= dict.fromkeys(_MULTI, int(len(set(authors)) > 1))
-    for name, value in follows.items():
-        # A contradiction is a damaged file, and the three tasks would have different truths.
-        if name in truth and truth[name] != value:  # true is 1
-            raise ValueError(f"`{name}` does not follow from its {len(authors)} paragraph-authors")
     return authors
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeAlias
 
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.files import Stamp, sha256, stamp
 from leporello.core.protocols import Count, MetricEntry, Positive
 from leporello.core.records import JSON, Document, Example
@@ -22,7 +22,6 @@ from leporello.tasks.shuffle_corpora import CORPORA, SPLITS, rows_of
 from leporello.text.sentences import punkt, sentence_spans
 
 LABELS = ("original", "shuffled")
-_FIELDS = ("id", "text", "sentences")
 _MOST_FAULTS = 20  # reading stops after as many
 Unit: TypeAlias = Literal["sentence", "line", "punkt"]
 
@@ -32,9 +31,9 @@ class ShuffleTest:
     """Texts and shuffles of their sentences; each is an example with its own document.
 
     A row of the JSON Lines file is a text: `text`, a list of `sentences`, or both; its name is `id`
-    or the row's number from 0. The example `ID/original` is followed by `ID/3-0`, `ID/3-1`, … for
-    blocks of three sentences. A pipeline scores each example, and the metric compares the scores: a
-    text is scored once for all its shuffles.
+    or the row's number from 0. Other fields are ignored. The example `ID/original` is followed by
+    `ID/3-0`, `ID/3-1`, … for blocks of three sentences. A pipeline scores each example, and the
+    metric compares the scores: a text is scored once for all its shuffles.
 
     The choices are the labels `original` and `shuffled`; the reference is the correct label. The
     metadata describe an example under `gold`, which is hidden from stages.
@@ -51,7 +50,6 @@ class ShuffleTest:
         white_space: `normalised` writes the original with one sentence per line, like the shuffles,
             so that they differ only in order. `faithful` keeps the original's white space, as the
             authors' code does, even if it reveals the original.
-        ignore: Fields of the rows to ignore; other unknown fields are faults.
         split: Name of the split, which replaces `{split}` in the path.
         metrics: Metrics that score predictions: names, `./file.py:Class`, or mappings of `class`
             and parameters.
@@ -74,7 +72,6 @@ class ShuffleTest:
     # The authors' code compares raw text with one sentence per line, so blanks alone can give the
     # answer away (decision 21).
     white_space: Literal["normalised", "faithful"] = "normalised"
-    ignore: tuple[str, ...] = ()
     split: str = ""
     metrics: tuple[MetricEntry, ...] = field(default=("shuffle_accuracy",), hash=False)
     corpus: Literal["", "wsj", "billsum", "reddit_tifu"] = ""
@@ -167,7 +164,7 @@ def _text(row: Mapping[str, Any] | RowError, number: int, task: ShuffleTest) -> 
     """Returns the text of a row, truncated."""
     if isinstance(row, RowError):
         raise row
-    if faults := [*_faults(row, task.ignore)]:
+    if faults := [*_faults(row)]:
         raise RowError(faults)
     listed, limit = row.get("sentences"), task.truncate_sentences
     sentences = sentences_of(row["text"], task.unit) if listed is None else _stripped(listed)
@@ -187,10 +184,7 @@ def _stripped(sentences: Sequence[str]) -> list[str]:
     return [stripped for sentence in sentences if (stripped := sentence.strip())]
 
 
-def _faults(row: Mapping[str, Any], ignore: Collection[str]) -> Iterator[str]:
-    for name in row.keys() - {*_FIELDS, *ignore}:
-        hint = did_you_mean(name, _FIELDS)
-        yield f"unknown field {name!r}{hint}; add it to `ignore` to skip it"
+def _faults(row: Mapping[str, Any]) -> Iterator[str]:
     if not row.keys() & {"text", "sentences"}:
         yield f"needs `text` or `sentences`; the row has {', '.join(row) or 'none'}"
     if not isinstance(row.get("id", "id"), str) or row.get("id") == "":

@@ -94,6 +94,14 @@ def official(folder: Path, name: str) -> Path:
     return rows(folder, f"{name.replace('longbench/', 'longbench/data/')}.jsonl", row)
 
 
+def stories(folder: Path) -> Path:
+    """Writes a story of bAbI with two questions."""
+    (folder / "babilong").mkdir(exist_ok=True)
+    lines = "1 Ina ran to the hall.\n2 Where is Ina?\thall\t1\n3 Where did Ina run?\thall\t1\n"
+    (folder / "babilong" / "qa1_single-supporting-fact_train.txt").write_text(lines)
+    return folder
+
+
 def problems(folder: Path) -> Path:
     """Writes two problems of authorship, one of them with its truth."""
     for number in (1, 2):
@@ -114,7 +122,7 @@ def tar(folder: Path) -> Path:
 
 
 MAKERS: Mapping[str, Callable[[Path], Any]] = {
-    "Babilong": lambda _: tasks.Babilong("qa3", samples=3, facts="made"),
+    "Babilong": lambda at: tasks.Babilong("qa1", samples=2, data=stories(at)),
     "ContraPro": lambda at: tasks.ContraPro(data=films(at)),
     "GraphWalks": lambda at: graph_walks(at, walk()),
     "Helmet": lambda at: tasks.Helmet("json_kv", 8192, data=helmet(at)),

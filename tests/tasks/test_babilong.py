@@ -1,20 +1,16 @@
-"""Tests of BABILong, with bAbI's files and generated stories."""
+"""Tests of BABILong, with bAbI's files."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import pytest
 from official_rows import official_input
 
 from leporello.core.errors import ConfigError, UserError
 from leporello.tasks import Babilong
-from leporello.tasks.long_context.babilong import generate
 
-PLACES = ("bathroom", "bedroom", "garden", "hallway", "kitchen", "office")
 # Two stories in bAbI's format, the first with two questions.
 ROWS = """1 Ina moved to the garden.
 2 Udo went to the office.
@@ -62,43 +58,12 @@ def test_a_background_has_long_sentences_of_which_the_last_is_cut(tmp_path: Path
     texts.mkdir()
     story = " ".join(f"This is sentence number {n} of a long and slow story." for n in range(9))
     (texts / "a.txt").write_text(f"Too short. {story}")
-    task = Babilong("qa1", length=500, facts="made", background=texts, samples=2)
+    task = Babilong("qa1", length=500, background=texts, samples=2, data=written(tmp_path))
     first, second = task.examples()
     assert len(first.document.text.split()) == 200
     assert "Too short" not in first.document.text
     assert first.document.text != second.document.text
-    assert task.fingerprint() != Babilong("qa1", length=500, facts="made").fingerprint()
-
-
-@pytest.mark.parametrize("name", ["qa1", "qa2", "qa3"])
-def test_generated_stories_are_right(name: str) -> None:
-    """The answer follows from the facts, and the right number of facts are the proof."""
-    for seed in range(200):
-        story = generate(name, PLACES, Random(seed))
-        assert story.answer == answered(story.facts, story.question)
-        proof = [story.facts[number] for number in sorted(story.proof)]
-        assert any(story.answer in fact for fact in proof) or name == "qa2"
-        assert len(set(story.proof)) == int(name[-1])
-
-
-def answered(facts: tuple[str, ...], question: str) -> str:
-    """Returns the answer to a question, by replaying the facts."""
-    place_of: dict[str, str] = {}
-    carrier, visited = "", []
-    for fact in facts:
-        person, *words = fact.rstrip(".").split()
-        if "got" in words:
-            carrier, place = person, place_of[person]
-            visited.append(place)
-        elif "dropped" in words:
-            carrier = ""
-        else:
-            place_of[person] = words[-1]
-            if person == carrier:
-                visited.append(words[-1])
-    if name := re.fullmatch(r"Where is ([A-Z]\w+)\?", question):
-        return place_of[name[1]]
-    return visited[-1] if question.startswith("Where is") else visited[-2]
+    assert task.fingerprint() != Babilong("qa1", length=500, data=tmp_path).fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -115,10 +80,5 @@ def test_a_file_that_is_not_babis_is_an_error(tmp_path: Path, text: str, message
 
 
 def test_a_missing_file_is_an_error_with_advice(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="facts: made"):
-        Babilong("qa1", data=tmp_path).fingerprint()
     with pytest.raises(UserError, match="no qa4_"):
         Babilong("qa4", data=tmp_path).fingerprint()
-    wrong: Any = {"facts": "made"}
-    with pytest.raises(ValueError, match="only for qa1, qa2, qa3"):
-        Babilong("qa4", **wrong)

@@ -25,9 +25,6 @@ from leporello.tasks.official.archives import data_directory
 from leporello.text.outline import tile
 from leporello.text.tokens import tokenizer
 
-PERSONS = ("Daniel", "John", "Mary", "Sandra")
-ITEMS = ("apple", "football", "milk")
-MADE = ("qa1", "qa2", "qa3")
 _FIELDS = 3  # of a line with a question: question, answer, numbers of facts
 
 
@@ -57,10 +54,9 @@ def stories(folder: Path, name: str, split: str) -> Stories:
     files = sorted(folder.rglob(f"{name}_*_{split}.txt"))
     if len(files) != 1:
         more = f"{files[0]} and {files[1]}" if files else f"no {name}_*_{split}.txt below {folder}"
-        advice = ", or set `facts: made`" if name in MADE else ""
         raise UserError(
             f"task babilong/{name}: there is {more}; unpack the folder en-10k of bAbI's"
-            f" tasks_1-20_v1-2 there{advice}"
+            " tasks_1-20_v1-2 there"
         )
     return _read(files[0], stamp(files[0]))
 
@@ -95,56 +91,6 @@ def _stories(path: Path, text: str) -> Iterator[Story]:
         yield Story((*facts.values(),), question.strip(), fields[0], numbers)
 
 
-def generate(name: str, places: tuple[str, ...], chance: Random) -> Story:
-    """Returns a story on a person's place (qa1), an item's (qa2), or its earlier place (qa3)."""
-    story = _StoryBuilder(places, chance)
-    if name == "qa1":
-        for _ in range(2 * chance.randint(1, 5)):
-            story.move(chance.choice(PERSONS))
-        person = chance.choice([*story.places_of])
-        place, fact = story.places_of[person]
-        return Story(tuple(story.facts), f"Where is {person}?", place, (fact,))
-    person, item = chance.choice(PERSONS), chance.choice(ITEMS)
-    for _ in range(chance.randint(0, 4)):
-        story.move(chance.choice(PERSONS))
-    story.move(person)
-    pickup = story.add(f"{person} got the {item} there.")
-    path = [story.places_of[person]]
-    for _ in range(chance.randint(1, 3)):
-        story.move(chance.choice([name for name in PERSONS if name != person]))
-        path.append(story.move(person))
-    if chance.random() < 0.5 and name == "qa2":  # noqa: PLR2004 -- half of the items are dropped
-        drop = story.add(f"{person} dropped the {item}.")
-        story.move(person)
-        proof: tuple[int, ...] = (path[-1][1], drop)
-    else:
-        proof = (pickup, path[-1][1])
-    if name == "qa2":
-        return Story(tuple(story.facts), f"Where is the {item}?", path[-1][0], proof)
-    question = f"Where was the {item} before the {path[-1][0]}?"
-    return Story(tuple(story.facts), question, path[-2][0], (pickup, path[-2][1], path[-1][1]))
-
-
-class _StoryBuilder:
-    def __init__(self, places: tuple[str, ...], chance: Random) -> None:
-        self.facts: list[str] = []
-        self.places_of: dict[str, tuple[str, int]] = {}
-        self._places, self._chance = places, chance
-
-    def add(self, fact: str) -> int:
-        """Adds a fact, and returns its number."""
-        self.facts.append(fact)
-        return len(self.facts) - 1
-
-    def move(self, person: str) -> tuple[str, int]:
-        """Moves a person, and returns the new place and the number of the fact."""
-        current = self.places_of.get(person, ("", 0))[0]
-        place = self._chance.choice([place for place in self._places if place != current])
-        verb = self._chance.choice(("went to", "moved to", "travelled to", "journeyed to"))
-        self.places_of[person] = (place, self.add(f"{person} {verb} the {place}."))
-        return self.places_of[person]
-
-
 _PROMPT = 300  # tokens that the authors reserve for the prompt
 _FACT = 8  # assumed tokens per fact, by which the authors exclude long stories
 _SHORTEST = 10  # least tokens of a sentence of the background
@@ -167,11 +113,10 @@ class Babilong(Generated):
         seed: Random seed.
         background: File, or folder of texts, whose sentences of at least ten tokens surround the
             facts; the authors use the books of PG-19's test split. None uses the noise of RULER.
-        facts: `files` reads bAbI's files, such as `qa1_single-supporting-fact_train.txt`, below
-            `babilong` in the data directory. `made` generates similar stories, only for qa1 to qa3;
-            their scores are not comparable to the benchmark's.
         split: Split of bAbI's files; the authors use `train`.
-        data: Directory of the benchmarks' files. None means `LEPORELLO_DATA` or `data`.
+        data: Directory of the benchmarks' files, with bAbI's files, such as
+            `qa1_single-supporting-fact_train.txt`, below `babilong`. None means `LEPORELLO_DATA` or
+            `data`.
     """
 
     metrics: ClassVar[tuple[str, ...]] = ("babilong_accuracy", "recall")
@@ -185,22 +130,17 @@ class Babilong(Generated):
     samples: Positive = 100
     seed: int = 42
     background: Path | None = None
-    facts: Literal["files", "made"] = "files"
     split: str = "train"
     data: Path | None = None
 
-    def __post_init__(self) -> None:
-        if self.facts == "made" and self.name not in MADE:
-            raise ValueError(f"facts: made is only for {', '.join(MADE)}, not {self.name}")
-
     def __len__(self) -> int:
-        return self.samples if self.facts == "made" else min(self.samples, len(self._chosen()))
+        return min(self.samples, len(self._chosen()))
 
     def fingerprint(self) -> str:
         """Returns a hash of everything that determines the examples."""
         sources = [
             *(self.name, self.length, self.samples, self.seed),
-            "made" if self.facts == "made" else self._stories.sha256,
+            self._stories.sha256,
             self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer),
             background(self.background, data_of("ruler")["noise"]).sha256,
             file_of("babilong").read_text(encoding="utf-8"),
@@ -210,7 +150,7 @@ class Babilong(Generated):
     def example(self, number: int) -> Example:
         """Returns an example by its number from 0."""
         chance = Random(f"{self.seed}/{self.name}/{number}")
-        story = self._story(number, chance)
+        story = self._stories.stories[self._chosen()[number]]
         haystack = self._background(chance, story) if self._room else []
         places = sorted(chance.choices(range(len(haystack) + 1), k=len(story.facts)))
         parts, indexes = inserted(haystack, story.facts, places)
@@ -245,11 +185,6 @@ class Babilong(Generated):
         short = [n for n, story in numbered if not most or len(story.facts) < most]
         Random(f"{self.seed}/{self.name}").shuffle(short)
         return short
-
-    def _story(self, number: int, chance: Random) -> Story:
-        if self.facts == "made":
-            return generate(self.name, tuple(data_of("babilong")[self.name]["labels"]), chance)
-        return self._stories.stories[self._chosen()[number]]
 
     def _background(self, chance: Random, story: Story) -> list[str]:
         """Returns sentences whose tokens, with those of the facts, fill the length."""
