@@ -95,7 +95,7 @@ def _rows(stages: Any, examples: Sequence[Example]) -> Iterator[list[float]]:  #
 
 def _candidates(reader: Any, read: Read) -> list[str]:  # noqa: ANN401 -- an Embedded
     texts = [*map(passage_text, read.passages)]
-    [answered] = answer_all(reader._encoder, [(read.question, texts)], reader.joined)
+    [answered] = answer_all(reader._encoder, [(read.question, texts)])
     return [c.text for c in looked_up(read.question, read.passages, answered.candidates)]
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from leporello.core.protocols import Count, ModelSource
+from leporello.core.protocols import ModelSource
 from leporello.core.records import Chunk, Output, Read, Span
 from leporello.models.calibration import TakesCalibration, calibrated
 from leporello.models.locate import locate
@@ -68,8 +68,6 @@ class Embedded(TakesCalibration):
         threshold: Least log odds that a passage answers the question; below it the question is
             not answered. With null, every question is answered.
         unanswerable: Text of the output for a question that is not answered.
-        joined: Number of pairs of paragraphs that are also read together, for questions that need
-            two paragraphs.
         summary_words: Maximum number of words per summary; null is the usual length of such a
             summary.
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
@@ -83,7 +81,6 @@ class Embedded(TakesCalibration):
     model: ModelSource = _SHIPPED
     threshold: float | None = None
     unanswerable: str = ""
-    joined: Count = 0
     summary_words: int | None = None
     calibration: Path | None = None
     precision: Literal["auto", "float32"] = "auto"
@@ -148,9 +145,7 @@ class Embedded(TakesCalibration):
 
         questions = [(read.question, _texts(read)) for read in inputs]
         outputs = []
-        for read, answered in zip(
-            inputs, answer_all(self._encoder, questions, self.joined), strict=True
-        ):
+        for read, answered in zip(inputs, answer_all(self._encoder, questions), strict=True):
             candidates = looked_up(read.question, read.passages, answered.candidates)
             outputs.append(self._answered(read, replace(answered, candidates=candidates)))
         return outputs

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from rank_bm25 import BM25Okapi
 
 from leporello.readers.embedded.encoder import Encoder
 from leporello.readers.embedded.spans import (
@@ -23,23 +21,15 @@ from leporello.text.english.questions import (
     asks_yes_no,
     named_choices,
 )
-from leporello.text.english.terms import LINE
 from leporello.text.folding import folded
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
-from leporello.text.tokens import terms
 
 _SHORT = 3  # usual words of a name, date or number
 _WORD_PENALTY = 0.3  # subtracted from the score of a span for each further word
 _NAME = 10  # maximum words of a span that may be a name
 _SIMILAR = 0.6  # least share of words that two spellings of a name have in common
 _ABSENT_PENALTY = 10.0  # subtracted from the score of a name that no span contains
-_ENDS = (".", "!", "?", '"', "”", "'", "’", ")")
-_TITLE = 8  # maximum words of a line that is a title
-_BREAK = "\n\n"
-_LEADING = 3  # paragraphs that are joined with a second one
-_SECOND = 3  # second paragraphs for each of them
-_LINKS = 60  # words of a paragraph in the search for the second one
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,42 +40,16 @@ class Answered:
     odds: Sequence[float]
 
 
-def answer_all(
-    encoder: Encoder, questions: Sequence[tuple[str, Sequence[str]]], joined: int
-) -> list[Answered]:
-    """Returns the answers to each question."""
-    head = SpanHead(encoder)
-    single = _read(head, questions)
-    pairs = [
-        joined_passages(question, passages, [-passage.labels[0] for passage in scores], joined)
-        for (question, passages), scores in zip(questions, single, strict=True)
-    ]
-    texts = [[pair.text for pair in joins] for joins in pairs]
-    double = _read(head, [(q, joins) for (q, _), joins in zip(questions, texts, strict=True)])
-    return [
-        Answered(
-            _placed(answers(question, [*passages, *more], [*scores, *added]), len(passages), joins),
-            [passage.odds for passage in [*scores, *added]],
-        )
-        for (question, passages), scores, more, added, joins in zip(
-            questions, single, texts, double, pairs, strict=True
-        )
-    ]
-
-
-def _read(
-    head: SpanHead, questions: Sequence[tuple[str, Sequence[str]]]
-) -> list[list[PassageScores]]:
-    """Returns the scores of each passage for its question; all are read together."""
-    scores = iter(head.read([(question, text) for question, texts in questions for text in texts]))
-    return [[next(scores) for _ in texts] for _, texts in questions]
-
-
-def _placed(
-    candidates: Sequence[Candidate], count: int, joins: Sequence[JoinedPassage]
-) -> list[Candidate]:
-    """Returns answers with their offsets in the original passages."""
-    return [c if c.passage < count else joins[c.passage - count].placed(c) for c in candidates]
+def answer_all(encoder: Encoder, questions: Sequence[tuple[str, Sequence[str]]]) -> list[Answered]:
+    """Returns the answers to each question; the passages of all questions are read together."""
+    pairs = [(question, text) for question, texts in questions for text in texts]
+    read = iter(SpanHead(encoder).read(pairs))
+    answered = []
+    for question, passages in questions:
+        scores = [next(read) for _ in passages]
+        odds = [passage.odds for passage in scores]
+        answered.append(Answered(answers(question, passages, scores), odds))
+    return answered
 
 
 def answers(
@@ -156,79 +120,3 @@ def _shared(left: str, right: str) -> float:
     """Returns the share of the shorter text's words that the longer text has."""
     words, others = (set(normalise(folded(text)).split()) for text in (left, right))
     return len(words & others) / max(min(len(words), len(others)), 1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Paragraph:
-    """A paragraph of a passage."""
-
-    passage: int
-    start: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class JoinedPassage:
-    """Two paragraphs that are read together."""
-
-    first: _Paragraph
-    second: _Paragraph
-
-    @property
-    def text(self) -> str:
-        """Text of both paragraphs."""
-        return f"{self.first.text}{_BREAK}{self.second.text}"
-
-    def placed(self, candidate: Candidate) -> Candidate:
-        """Returns an answer in the joined text with its offsets in the original passage."""
-        shift = len(self.first.text) + len(_BREAK)
-        part, begin = (self.second, shift) if candidate.start >= shift else (self.first, 0)
-        start = part.start + candidate.start - begin
-        end = min(candidate.end - begin, len(part.text)) + part.start
-        return replace(candidate, passage=part.passage, start=start, end=end)
-
-
-def joined_passages(
-    question: str, passages: Sequence[str], odds: Sequence[float], count: int
-) -> list[JoinedPassage]:
-    """Returns pairs of paragraphs to read together, the most promising first.
-
-    The first of a pair has a high score by BM25 and the reader's odds; the second shares rare words
-    with the question and the first.
-    """
-    paragraphs = [p for index, text in enumerate(passages) for p in _paragraphs(index, text)]
-    if len(paragraphs) < 2:  # noqa: PLR2004 -- a pair
-        return []
-    words = [terms(paragraph.text) or [""] for paragraph in paragraphs]
-    index = BM25Okapi(words)
-    query = terms(question)
-    leading = [
-        float(score) + odds[paragraph.passage]
-        for score, paragraph in zip(index.get_scores(query), paragraphs, strict=True)
-    ]
-    pairs: dict[tuple[int, int], None] = {}
-    for first in _best(leading, _LEADING):
-        links = [word for word in dict.fromkeys(words[first]) if word not in query][:_LINKS]
-        scores = index.get_scores([*query, *links]).tolist()
-        scores[first] = -math.inf
-        pairs |= {(min(first, n), max(first, n)): None for n in _best(scores, _SECOND)}
-    return [JoinedPassage(paragraphs[a], paragraphs[b]) for a, b in list(pairs)[:count] if a != b]
-
-
-def _paragraphs(index: int, passage: str) -> Iterator[_Paragraph]:
-    """Yields the paragraphs of a passage; a title belongs to the paragraph after it."""
-    title: int | None = None
-    for line in LINE.finditer(passage):
-        text = line.group().strip()
-        if len(text.split()) <= _TITLE and not text.endswith(_ENDS):
-            title = line.start() if title is None else title
-        else:
-            start = line.start() if title is None else title
-            yield _Paragraph(index, start, passage[start : line.end()])
-            title = None
-    if title is not None:
-        yield _Paragraph(index, title, passage[title:])
-
-
-def _best(scores: Sequence[float], count: int) -> list[int]:
-    return sorted(range(len(scores)), key=lambda place: -scores[place])[:count]

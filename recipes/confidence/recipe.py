@@ -156,7 +156,7 @@ def _judged(
     chunks = [document.chunk(s.start, s.end) for s in Paragraphs(settings.words).chunk(document)]
     [hits] = BM25(k=settings.hits).retrieve([question.text], chunks)
     texts = [hit.chunk.text for hit in hits]
-    [answered] = answer_all(encoder, [(question.text, texts)], 0)
+    [answered] = answer_all(encoder, [(question.text, texts)])
     if answered.candidates:
         references = [question.passage[start:end] for start, end in question.answers]
         yield Judged(

@@ -11,16 +11,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from leporello.core.errors import UserError
 from leporello.core.records import Chunk, Document, Output, Read, Span
 from leporello.models.locate import locate
 from leporello.readers import Embedded
-from leporello.readers.embedded.answers import joined_passages
 from leporello.readers.embedded.encoder import Encoder, TextPair, has_int8_units
-from leporello.readers.embedded.spans import Candidate, edges_of
+from leporello.readers.embedded.spans import edges_of
 
 Form: TypeAlias = Literal["NFC", "NFD"]
 
@@ -231,17 +228,3 @@ def test_every_packaged_folder_lists_its_files() -> None:
         assert {*checksums, "card.md"} == files - {"config.json"}
     size = sum(f.stat().st_size for folder in folders for f in folder.iterdir())
     assert size <= 50e6
-
-
-@settings(max_examples=50)
-@given(st.lists(st.text(alphabet="ab .\nÄ", max_size=40), max_size=5), st.data())
-def test_joined_spans_are_mapped_to_passages(texts: list[str], data: st.DataObject) -> None:
-    for pair in joined_passages("a b", texts, [0.0] * len(texts), 4):
-        shift = len(pair.first.text) + 2
-        for begin, part in ((0, pair.first), (shift, pair.second)):
-            start = begin + data.draw(st.integers(0, len(part.text) - 1))
-            span = pair.placed(Candidate("", 0, start, begin + len(part.text), 0.0))
-            assert (
-                texts[span.passage][span.start : span.end]
-                == pair.text[start : begin + len(part.text)]
-            )
