@@ -156,12 +156,12 @@ _LONGEST_PAUSE = 60.0
 class Throttle:
     """Starts requests in turn; refused requests wait after the others.
 
-    Its methods are called on one event loop; `most` and `interval` may be set from any thread.
+    Its methods are called on one event loop; `most` may be set from any thread.
     """
 
-    def __init__(self, most: int, interval: float) -> None:
+    def __init__(self, most: int) -> None:
         """Allows `most` parallel requests until the server refuses one."""
-        self.most, self.interval = most, interval
+        self.most = most
         self._limit = float(most)
         self._pending = 0
         self._turn, self._has_room = asyncio.Lock(), asyncio.Event()
@@ -183,7 +183,6 @@ class Throttle:
                     self._has_room.clear()
                     await self._has_room.wait()
             self._pending += 1
-            self._not_before = loop.time() + self.interval
 
     def leave(self) -> None:
         """Makes room for another request."""

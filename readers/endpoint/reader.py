@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from leporello.readers.endpoint.client import Client, Throttle
     from leporello.readers.endpoint.requests import Asker
 
-_MINUTE = 60.0
 _BATCHED = 0.5  # share of the price that services charge for batches
 _parts = threading.RLock()  # threads create the cached properties only once
 
@@ -79,8 +78,6 @@ class Endpoint(PromptedReader):
         stop: Strings before which the server ends the answer.
         concurrency: Maximum number of parallel requests of all processes of a run; reduced while
             the server answers 429 or takes nearly as long as `timeout`.
-        requests_per_minute: Maximum number of requests per minute, evenly spaced, of all processes
-            of a run. None is unlimited.
         timeout: Maximum number of seconds per request.
         retries: Number of further attempts after a temporary failure, at growing random intervals,
             and never before a server's Retry-After.
@@ -119,7 +116,6 @@ class Endpoint(PromptedReader):
     sampling_seed: int | None = None
     stop: tuple[str, ...] = ()
     concurrency: Positive = 8
-    requests_per_minute: Positive | None = None
     timeout: Annotated[float, Gt(0)] = 120.0
     retries: Count = 6
     patience: NonNegative = 600.0
@@ -184,7 +180,6 @@ class Endpoint(PromptedReader):
         """Limits this process to its share of a run's limits; see `SharesLimits`."""
         # At least one, or a worker could never read.
         self._throttle.most = max(1, self.concurrency // workers)
-        self._throttle.interval = workers * _interval(self.requests_per_minute)
         self._account.share(budget)
 
     def cancel(self) -> None:
@@ -272,7 +267,7 @@ class Endpoint(PromptedReader):
     def _throttle(self) -> Throttle:
         from leporello.readers.endpoint.client import Throttle
 
-        return Throttle(self.concurrency, _interval(self.requests_per_minute))
+        return Throttle(self.concurrency)
 
     @cached_property
     def _asker(self) -> Asker:
@@ -321,11 +316,6 @@ class Endpoint(PromptedReader):
         """Returns the length of the beginning that prompts on the same passages share."""
         follows = self.prompt.partition("{context}")[2].partition("{")[0]
         return max(0, prompt.rfind(follows)) if follows else 0
-
-
-def _interval(per_minute: int | None) -> float:
-    """Returns the seconds between requests."""
-    return _MINUTE / per_minute if per_minute else 0.0
 
 
 def _value(secret: str) -> str:

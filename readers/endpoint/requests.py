@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
@@ -28,7 +27,6 @@ _FIRST_WAIT = 1.0
 _MAX_WAIT = 60.0
 _RESUMES = "run the same command again to resume"
 _REPLIES = 4096  # cached replies of some hundred bytes each
-_NOT_FOUND, _LISTING_TIMEOUT, _MAX_NAMES = 404, 10.0, 20
 
 
 @dataclass(eq=False)
@@ -80,7 +78,6 @@ class Dispatcher(Asker):
     _tasks: OrderedDict[bytes, asyncio.Task[Outcome]] = field(default_factory=OrderedDict)
     _wanted: Counter[bytes] = field(default_factory=Counter)  # number of callers that wait
     _forbidden: set[asyncio.Task[Outcome] | None] = field(default_factory=set)
-    _listing: asyncio.Future[str] | None = None
     _stop: ResponseFault | None = None  # the fault that concerns every request
     _refused_until: float = 0.0  # on the loop's clock
 
@@ -212,23 +209,4 @@ class Dispatcher(Asker):
 
     async def _send(self, body: bytes) -> Outcome:
         response = await self.client.request("POST", self.protocol.path, self.timeout, body)
-        if isinstance(response, bytes):
-            return outcome_of(response, self.protocol)
-        if response.status == _NOT_FOUND:
-            self._listing = self._listing or asyncio.ensure_future(self._models())
-            listed = await asyncio.shield(self._listing)  # shared by all callers
-            return replace(response, message=f"{response.message}{listed}")
-        return response
-
-    async def _models(self) -> str:
-        """Returns the names of the server's models, for a message."""
-        response = await self.client.request("GET", "/models", min(self.timeout, _LISTING_TIMEOUT))
-        if isinstance(response, ResponseFault):
-            return ""
-        try:
-            names = [str(model["id"]) for model in json.loads(response)["data"]]
-        except (ValueError, LookupError, TypeError, RecursionError):  # the response may be anything
-            return ""
-        listed = ", ".join(names[:_MAX_NAMES])
-        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        return f"; it has the models: {listed}{more}" if names else ""
+        return outcome_of(response, self.protocol) if isinstance(response, bytes) else response
