@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from leporello import Document, Span
-from leporello.chunkers.packing import Units, divided, pack, packed_within, units
+from leporello.chunkers.packing import divided, pack, packed_within, units
 from leporello.core.protocols import ModelSource, Positive
-from leporello.text.subtitles import cue_lines
 
 
 @dataclass(frozen=True)
@@ -19,9 +18,6 @@ class Lines:
 
     At most `size` of the document's tokens start within a chunk, unless a longer line is not
     split. Lines end where `str.splitlines` ends them: CR, LF, CRLF, U+2028 and the like.
-
-    In a subtitle file (its text begins with a cue of SubRip, or with `WEBVTT`), chunks contain the
-    text of the cues without numbers and times. No other text is left out of the chunks.
 
     Attributes:
         size: Maximum number of tokens per chunk.
@@ -36,23 +32,10 @@ class Lines:
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
-        cues = cue_lines(document.text)
-        if cues is not None:
-            # Detected, since users forget options, and a reader would see times (decision 15).
-            # Each cue becomes a unit of its own: a span over two cues would include the times.
-            return self._texts([Span(c[0].start, c[-1].end) for c in cues if c], document)
-        return pack(self._units(document, line_starts(document.text)), self.size)
-
-    def _units(self, document: Document, boundaries: Sequence[int]) -> Units:
-        lines = units(document, self.tokenizer, boundaries)
-        return divided(document, self.tokenizer, lines, self.size) if self.split_long else lines
-
-    def _texts(self, texts: Sequence[Span], document: Document) -> Iterator[Span]:
-        """Returns chunks of the texts of cues; the text between the cues is left out."""
-        edges = {edge for text in texts for edge in (text.start, text.end)}
-        lines = self._units(document, sorted(edges.union(line_starts(document.text))))
-        cue_units = lines.starts.searchsorted([(text.start, text.end) for text in texts])
-        return packed_within(lines, cue_units.tolist(), self.size)
+        lines = units(document, self.tokenizer, line_starts(document.text))
+        if self.split_long:
+            lines = divided(document, self.tokenizer, lines, self.size)
+        return pack(lines, self.size)
 
 
 def line_starts(text: str) -> list[int]:

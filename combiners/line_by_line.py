@@ -13,7 +13,7 @@ from leporello.combiners.stuff import arranged, read_with
 from leporello.core.notes import note
 from leporello.core.protocols import Targets
 from leporello.core.records import Chunk, Combination, Document, Example, Hit, Read, Span
-from leporello.text.subtitles import Cue, cue_lines, rewritten
+from leporello.text.subtitles import Cue, rewritten
 
 # Indentation, and the dash before a speaker's words: `- Who's there?`
 _FRAME = re.compile(r"\s*(?:[-‐–—]{1,2}\s*(?=[^\s\-‐–—]))?")
@@ -25,9 +25,8 @@ class LineByLine:
 
     Indentation, a speaker's dash, line ends and blank lines are copied from the document and not
     read, except with `unit: joined`. The answers to a line in several chunks are joined. A line
-    without an answer, or that was not selected, becomes empty. In the text of a subtitle file,
-    numbers, times and other markup stay unchanged. docs/decisions/0015-line-for-line.md has the
-    reasons.
+    without an answer, or that was not selected, becomes empty.
+    docs/decisions/0015-line-for-line.md has the reasons.
 
     Attributes:
         unit: Unit to read. `chunk` reads the lines of a chunk together, and again one by one in a
@@ -56,7 +55,7 @@ class LineByLine:
         """
         page = _LinePage.of(example.document)
         # An error, because plain text without times would pass for a subtitle file.
-        if self.cues and not (page.cues or page.is_file):
+        if self.cues and not page.cues:
             raise ValueError(
                 f"cues: true makes subtitle files, but document {example.document.id!r} was not"
                 " loaded from one"
@@ -85,7 +84,7 @@ class LineByLine:
             # Two rounds at most: a single line cannot have a wrong number of lines.
             groups = retries
         text = page.filled(answers)
-        return rewritten(page.cues, page.by_cue(text)) if self.cues and page.cues else text
+        return rewritten(page.cues, page.by_cue(text)) if self.cues else text
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
         """Returns for each read the lines of the references that correspond to its lines.
@@ -127,26 +126,17 @@ class _LinePage:
     document: Document
     lines: Sequence[Span]
     texts: Sequence[Span]
-    is_file: bool
 
     @classmethod
     def of(cls, document: Document) -> _LinePage:
         """Returns the page of a document."""
-        text = document.text
-        cues = cue_lines(text)
-        # Numbers and times of a subtitle file in JSON would otherwise be translated (decision 15).
-        lines = [*_nonblank(text)] if cues is None else [line for cue in cues for line in cue]
-        return cls(document, lines, [_inner(text, line) for line in lines], cues is not None)
+        lines = [*_nonblank(document.text)]
+        return cls(document, lines, [_inner(document.text, line) for line in lines])
 
     @property
     def cues(self) -> tuple[Cue, ...]:
         """The cues of the subtitle file that the document was loaded from."""
         return tuple(place for place in self.document.places if isinstance(place, Cue))
-
-    def has_markup(self, parts: Sequence[_LinePart]) -> bool:
-        """Returns whether there is text other than white space between consecutive lines."""
-        between = pairwise(self.lines[part.line] for part in parts)
-        return any(self.document.text[a.end : b.start].strip() for a, b in between)
 
     def filled(self, pairs: Iterable[tuple[_LinePart, str]]) -> str:
         """Returns the document's text with the lines replaced by their answers."""
@@ -224,8 +214,7 @@ def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[_LineGroup]:
             if len(span := _stripped(text, page.texts[number], start, end))
         ]
         group = _LineGroup(_stripped(text, Span(start, end), start, end), tuple(parts))
-        # Lines with times between them are read one by one, since a slice would include the times.
-        if len(parts) > 1 and not page.has_markup(parts):
+        if len(parts) > 1:
             yield group
         else:
             yield from group.split()

@@ -1,4 +1,4 @@
-"""Finds cues and their lines in subtitle files (SubRip, WebVTT), and rewrites their texts."""
+"""Finds cues in subtitle files (SubRip, WebVTT), and rewrites their texts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ from dataclasses import dataclass
 from leporello.core.records import Place, Span
 
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
-_LINE = rf"[ \t\ufeff]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*\n?"
-_TIMING = re.compile(rf"^{_LINE}", re.MULTILINE)
+_TIMING = re.compile(rf"^[ \t\ufeff]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*\n?", re.MULTILINE)
 _WEB = re.compile(r"\ufeff?WEBVTT(?=\s|\Z)")
-# Subtitles begin with a cue, with or without a number.
-# Only at the start, so that a text about subtitles is not taken for a file (decision 15).
-_FIRST_CUE = re.compile(rf"\ufeff?\s*+(?:\d+[ \t]*\n)?{_LINE}")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)\b")
 _NEXT_NUMBER = re.compile(r"\n[ \t]*\d+[ \t]*\n?\Z")
@@ -55,20 +51,6 @@ class Cue(Place):
 
     head: str = ""
     tail: str = ""
-
-
-def cue_lines(text: str) -> tuple[tuple[Span, ...], ...] | None:
-    """Returns the spans of each cue's lines in the text of a subtitle file, without markup.
-
-    None if the text does not begin like a subtitle file.
-    """
-    # The beginning decides; most documents are books without cues, and replacing takes a copy.
-    plain = same_length(text[:1000])
-    web = _WEB.match(plain) is not None
-    if not web and not _FIRST_CUE.match(plain):
-        return None
-    plain = same_length(text)
-    return tuple(tuple(_lines(plain, inner)) for _, _, inner in cues(plain, web))
 
 
 def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
@@ -172,13 +154,3 @@ def _end(pattern: re.Pattern[str], text: str, body: Span) -> int:
     """Returns the end of a pattern's match at the start of a span; without a match, the start."""
     match = pattern.match(text, body.start, body.end)
     return match.end() if match else body.start
-
-
-def _lines(text: str, body: Span) -> Iterator[Span]:
-    """Yields the lines of a cue's text without surrounding markup, skipping blank lines."""
-    start = body.start
-    for line in text[body.start : body.end].splitlines(keepends=True):
-        inside = _unmarked(text, _stripped(text, start, start + len(line)))
-        if len(inside):
-            yield inside
-        start += len(line)

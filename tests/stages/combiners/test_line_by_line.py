@@ -192,22 +192,6 @@ def test_a_webvtt_file_keeps_all_but_its_texts(tmp_path: Path, newline: str) -> 
     assert "a --&gt; b &amp; you" in value
 
 
-@pytest.mark.parametrize("cues", [False, True])
-@pytest.mark.parametrize("unit", ["chunk", "line"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_subtitles_in_rows_keep_the_rest(newline: str, mark: str, unit: Any, cues: bool) -> None:
-    """The text of the row is a subtitle file; only the lines of its cues are read and replaced."""
-    for text, expected in ((SRT, SHOUTED.replace("ONE\nTWO", "ONE</i>\n<i>TWO")), (VTT, None)):
-        content = mark + text.replace("\n", newline)
-        value, [lines], _ = drive(LineByLine(unit, cues), *chunked(content))
-        read = "\n".join(lines)
-        assert not any(mark in read for mark in ("-->", "NOTE", "<i>", "an8", "7\n"))
-        assert len(value.splitlines()) == len(content.splitlines())
-        if expected:
-            assert value == mark + expected.replace("\n", newline)
-
-
 def test_the_targets_of_a_read_are_the_lines_of_the_reference_in_the_same_places() -> None:
     document = Document("d", "Hello.\n- Who is it?\n\nIt is me.")
     reference = "Hallo.\n- Wer da?\n\nIch."
