@@ -105,6 +105,7 @@ def train(settings: VerdictsSettings, out: Path) -> dict[str, Any]:
     }
     config = folder.config()
     checksum = config.pop("sha256")["weights.safetensors"]
+    config.pop("confidence", None)  # that of answers
     write_model(out, files, {**config, "base": checksum})
     return {
         "pairs": len(training),
