@@ -19,7 +19,6 @@ from leporello.config.metrics import metrics_of
 
 
 def example(text: str, *references: str, id_: str = "x", question: str = "") -> Example:
-    """Returns an example on a new document."""
     return Example(id_, Document(id_, text), references=references, question=question)
 
 
@@ -27,7 +26,6 @@ def example(text: str, *references: str, id_: str = "x", question: str = "") -> 
 
 
 def test_numbers_are_summarised() -> None:
-    """The summary has mean, median, extremes, and the 5 % and 95 % quantiles."""
     summary = distribution([float(n) for n in range(100, -1, -1)])
     assert summary is not None
     assert (summary.count, summary.mean, summary.smallest, summary.largest) == (101, 50, 0, 100)
@@ -69,7 +67,6 @@ def test_spread_is_the_deviation_of_first_occurrences() -> None:
 
 
 def test_a_text_outside_the_document_has_no_spread() -> None:
-    """Texts with fewer than two bigrams in the document have no spread, but are counted."""
     analysis = analyze_examples(
         [example("a b c", "a b", "yes", "", "a b x b c"), example("", "a b c")]
     )
@@ -80,7 +77,6 @@ def test_a_text_outside_the_document_has_no_spread() -> None:
 
 @pytest.mark.integration
 def test_data_are_streamed() -> None:
-    """A document is released when the next one is read."""
     alive: list[Any] = []
 
     def examples() -> Iterator[Example]:

@@ -92,7 +92,6 @@ def test_parquet(result: Run, tmp_path: Path) -> None:
 
 
 def test_trec(result: Run, tmp_path: Path) -> None:
-    """ir_measures computes the same scores from the files as the run."""
     paths = {
         path.relative_to(tmp_path).as_posix(): path
         for path in write_trec(result.directory, tmp_path)
@@ -129,7 +128,6 @@ def test_equal_scores_keep_their_ranks(result: Run, tmp_path: Path) -> None:
 
 
 def test_on_the_command_line(result: Run, tmp_path: Path) -> None:
-    """The verb prints the paths of the files."""
     output = leporello(
         "export", result.directory, "--format", "trec", "--out", tmp_path / "o"
     ).stdout
@@ -150,7 +148,6 @@ def tracked_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_mlflow(tracked_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each pipeline is a run with its parameters, scores, tags and files."""
     mlflow = pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri((tmp_path / "store").as_uri())

@@ -101,7 +101,6 @@ def _example(text: str, **fields: Any) -> Example:
 
 
 def test_each_example_is_lost_at_the_first_incomplete_stage(directory: Path) -> None:
-    """Examples are lost by a failure, a stage or the answer, or not at all."""
     traces = {trace.id: trace for trace in trace_examples(directory) if trace.pipeline == "two"}
     assert {name: trace.lost_at for name, trace in traces.items()} == {
         "right": "",
@@ -133,7 +132,6 @@ def test_a_read_can_join_evidence_of_two_chunks(directory: Path, tmp_path: Path)
 
 
 def test_an_explanation_has_the_same_trace(directory: Path) -> None:
-    """`explain` and the funnel agree on the stage at which answers were lost."""
     for fate in trace_examples(directory):
         if fate.id in ("over", "second", "failed", "found"):
             fates = {s.pipeline: s.fate for s in explain(directory, fate.id)}
@@ -142,7 +140,6 @@ def test_an_explanation_has_the_same_trace(directory: Path) -> None:
 
 
 def test_the_funnel_counts_traces(directory: Path) -> None:
-    """It counts examples with a proof, including failures, and lists lost examples by stage."""
     two, first = funnels(directory)
     assert (two.pipeline, first.pipeline) == ("two", "first")
     assert (two.examples, two.evidence, two.located, two.proved) == (9, 7, 1, 8)
@@ -204,7 +201,6 @@ def _output(*words: str | Path) -> str:
 
 
 def test_explain_without_an_example_prints_the_funnel(directory: Path) -> None:
-    """It prints one table per pipeline with ids of lost examples, or JSON."""
     output = " ".join(_output("explain", directory).split())
     assert "two on rows 9 examples: 7 with gold evidence, 1 without, with a reference" in output
     assert "not completely read: cut" in output
@@ -219,7 +215,6 @@ def test_explain_without_an_example_prints_the_funnel(directory: Path) -> None:
 
 
 def test_explain_shows_one_stage(directory: Path) -> None:
-    """It also works for failed examples; a misspelt stage is reported."""
     chunker = _output("explain", directory, "over", "--stage", "chunker")
     assert "cut over chunks 1, 3" in chunker or "cut over chunks 1, 2" in chunker
     assert "hit 1" not in chunker
@@ -235,7 +230,6 @@ def test_explain_shows_one_stage(directory: Path) -> None:
 
 
 def test_changed_data_are_reported(directory: Path) -> None:
-    """A missing example, or a document with another text, is an error."""
     path = directory.parent / "rows.jsonl"
     before = path.read_text()
     for changed in (before.replace('"missed"', '"gone"'), before.replace("red fox", "rad fox")):

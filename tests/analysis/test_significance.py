@@ -33,18 +33,15 @@ WORDS = STORY.lower().split()[:20]
 
 
 def mean(sums: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
-    """Returns the means of the only column as scores."""
     scores: NDArray[Any] = sums[:, 0] / counts
     return scores
 
 
 def table(values: NDArray[Any]) -> NDArray[Any]:
-    """Returns scores as a metric's summands."""
     return np.asarray(values, dtype=np.float64)[:, None]
 
 
 def test_intervals_equal_those_of_scipy() -> None:
-    """The percentile interval of a mean difference equals the result of scipy.stats.bootstrap."""
     first, second = RANDOM.random(200) * 100, RANDOM.random(200) * 90
     samples = bootstrap([table(first), table(second)], mean, samples=20_000, seed=1)
     actual = interval(samples[0] - samples[1])
@@ -110,7 +107,6 @@ def test_holm(p_values: list[float]) -> None:
 
 
 def test_examples_of_a_document_are_drawn_together() -> None:
-    """Copies of an example on one document do not narrow the interval."""
     values = np.repeat(RANDOM.random(20), 10)
     owners = np.repeat(np.arange(20), 10).tolist()
     independent = bootstrap([table(values)], mean, samples=2000, seed=0)[0]
@@ -145,7 +141,6 @@ FACTS: dict[str, Any] = {
 
 
 def statistics(name: str, count: int) -> tuple[Resampled, Sequence[Any]]:
-    """Returns a metric and its statistics for a number of answers."""
     try:
         metric = metrics_of([name])[name]
     except UserError as error:
@@ -172,7 +167,6 @@ ELSEWHERE = {"recall", "recall_read", "judge", "citations", "meteor_coco"}
 
 @pytest.mark.parametrize("name", [n for n in SUMMED if n not in ELSEWHERE])
 def test_sums_give_the_score(name: str) -> None:
-    """The score from sums equals the metric's headline, also for repeated examples."""
     metric, examples = statistics(name, 24)
     rows = metric.summands(examples)
     for weights in (np.ones(24), np.bincount(RANDOM.integers(0, 24, 24), minlength=24)):

@@ -48,7 +48,6 @@ def test_a_submission_equals_the_official_one(benchmark: str) -> None:
     ],
 )
 def test_texts_that_the_official_script_changes_are_refused(text: str, message: str) -> None:
-    """The message lists the ids of such predictions and ids; nothing is repaired."""
     by_task = predictions("scrolls", {"good": text, text: "good"})
     with pytest.raises(UserError) as error:
         submission_csv(by_task, "scrolls", by_task)
@@ -56,7 +55,6 @@ def test_texts_that_the_official_script_changes_are_refused(text: str, message: 
 
 
 def test_all_faults_are_reported_together() -> None:
-    """The message lists missing and redundant ids of all tasks."""
     by_task = predictions("zero_scrolls", {"a": "x", "c": "y"})
     ids = {task: ["x1"] for task in SCORES["zero_scrolls"]}
     ids |= {"gov_report": [*"abdefghi"], "qasper": ["x2"]}
@@ -72,7 +70,6 @@ def test_all_faults_are_reported_together() -> None:
 
 
 def test_a_benchmark_without_submissions_is_reported() -> None:
-    """MuLD does not accept submissions."""
     match = "'muld' does not accept submissions; allowed: scrolls, zero_scrolls"
     with pytest.raises(UserError, match=match):
         submission_csv({}, "muld", {})
@@ -130,7 +127,6 @@ TASKS = [f"scrolls/{task}" for task in SCORES["scrolls"]]
 
 
 def test_runs_are_submitted(config: Path, tmp_path: Path) -> None:
-    """A folder of runs makes one file; failed examples are listed and have empty predictions."""
     run(["fails"], TASKS[:3], config=[config], out=tmp_path / "one", workers=0)
     run(["echo"], TASKS[3:], config=[config], out=tmp_path / "two", workers=0)
     submission = submit([tmp_path], "scrolls", tmp_path)
@@ -151,7 +147,6 @@ def test_runs_are_submitted(config: Path, tmp_path: Path) -> None:
 
 
 def test_an_incomplete_benchmark_is_not_submitted(config: Path, tmp_path: Path) -> None:
-    """Missing tasks and missing examples are refused."""
     run(["echo"], TASKS[1:], config=[config], out=tmp_path / "one", workers=0, limit=2)
     with pytest.raises(UserError, match=r"1 tasks are missing \(qmsum\) in these runs"):
         submit([tmp_path / "one"], "scrolls", tmp_path / "s.csv")
@@ -179,7 +174,6 @@ def test_the_pipeline_must_be_named_if_there_are_two(config: Path, tmp_path: Pat
 
 
 def test_an_unfinished_run_is_reported(config: Path, tmp_path: Path) -> None:
-    """A run without a file of predictions is not finished."""
     out = tmp_path / "out"
     run(["echo"], TASKS, config=[config], out=out, workers=0)
     (out / "echo" / "scrolls" / "qasper" / "predictions.jsonl").unlink()
@@ -191,7 +185,6 @@ def test_an_unfinished_run_is_reported(config: Path, tmp_path: Path) -> None:
 
 
 def test_unusable_gold_is_a_failure(tmp_path: Path) -> None:
-    """Both `score` and a run count it, report it, and score the other examples."""
     rows = [{"id": n, "document": "x", "references": [gold]} for n, gold in ("a7", "bA", "cB")]
     write_files(tmp_path, {"rows.jsonl": rows})
     path = tmp_path / "mine.yaml"

@@ -43,14 +43,12 @@ tasks:
 
 
 def write(folder: Path, declarations: str, name: str = "plug.py", text: str = PLUG_IN) -> Path:
-    """Writes a plug-in with these declarations, and the file that it reads."""
     (folder / "words.txt").write_text("red")
     (folder / name).write_text(text.replace("# declarations", declarations))
     return folder / name
 
 
 def key_of(path: Path) -> dict[str, Any]:
-    """Returns the current fingerprint of a new instance."""
     key = fingerprint(load_file(path).Says())
     assert key is not None
     return {**key}
@@ -81,7 +79,6 @@ def test_declared_files_folders_and_variables_count_by_their_content(
 def test_a_base_classs_files_count_from_its_own_source_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A subclass keeps its base's files, and adds its own files of the same name."""
     (tmp_path / "far").mkdir()
     write(tmp_path / "far", 'depends_on = ("words.txt",)', "far_base.py")
     monkeypatch.syspath_prepend(str(tmp_path / "far"))
@@ -114,7 +111,6 @@ def test_a_base_classs_files_count_from_its_own_source_file(
 def test_a_wrong_declaration_is_a_fault_of_the_config(
     tmp_path: Path, declarations: str, message: str
 ) -> None:
-    """The message names the config's file and line, the class and the declaration."""
     write(tmp_path, declarations)
     (tmp_path / "mine.yaml").write_text(CONFIG)
     with pytest.raises(ConfigError, match=rf"mine.yaml:3: .*Says\..*{message}"):
@@ -139,7 +135,6 @@ def test_a_class_that_is_not_repeatable_is_not_cached(tmp_path: Path) -> None:
 
 
 def run(folder: Path, out: str, *options: str, status: int = 0) -> str:
-    """Returns the standard error of a `run` command."""
     return leporello(
         "run", "mine", "--config", folder / "mine.yaml", "--out", folder / out, *options,
         status=status,
@@ -147,13 +142,11 @@ def run(folder: Path, out: str, *options: str, status: int = 0) -> str:
 
 
 def answer(folder: Path, out: str) -> str:
-    """Returns the predictions of a run."""
     return (folder / out / "mine/rows/predictions.jsonl").read_text()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a config, a document and a cache."""
     (tmp_path / "mine.yaml").write_text(CONFIG)
     (tmp_path / "rows.jsonl").write_text('{"id": "a", "document": "It rains.", "question": "?"}\n')
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))

@@ -96,7 +96,6 @@ ALL = {"tokens": 1, "chunks": 1, "index": 1}
 
 
 def plug_in(folder: Path, source: str = PLUG_IN, helper: str = HELPER) -> Path:
-    """Writes the plug-in and a module that it imports."""
     folder.mkdir(exist_ok=True)
     (folder / "counting.py").write_text(source)
     (folder / "find_helper.py").write_text(helper)
@@ -127,11 +126,9 @@ class Workplace:
         monkeypatch.setattr(tokenizer, "offsets", counting)
 
     def stage(self, name: str) -> Any:
-        """Returns a class of the plug-in."""
         return find_class(f"counting.py:{name}", KINDS["retriever"], self.folder)
 
     def pipeline(self, chunker: str = "Cut", retriever: str = "Find", **changed: Any) -> Pipeline:
-        """Returns a pipeline of new stages."""
         of_chunker = {n: v for n, v in changed.items() if n in ("size", "tokenizer")}
         of_retriever = {n: v for n, v in changed.items() if n not in of_chunker}
         stages = self.stage(chunker)(**of_chunker), self.stage(retriever)(**of_retriever)
@@ -155,7 +152,6 @@ class Workplace:
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
-    """A plug-in that counts."""
     return Workplace(tmp_path / "plug-in", monkeypatch)
 
 
@@ -211,7 +207,6 @@ def test_a_changed_document_is_processed_again(
 
 
 def test_chunks_for_a_question_are_cached_by_question(work: Workplace, cache: Cache) -> None:
-    """Chunkers run once per document, or once per question if they take the question."""
     stages = work.pipeline("CutFor")
     assert work.calls_of(cache, stages)["chunks"] == 2
     assert work.calls_of(cache, stages) == NOTHING
@@ -227,7 +222,6 @@ def test_chunks_for_a_question_are_cached_by_question(work: Workplace, cache: Ca
 def test_a_damaged_entry_is_computed_again(
     work: Workplace, cache: Cache, kind: str, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A damaged entry is reported and recomputed; other entries are still used."""
     path = next(entry.path for entry in cache.entries() if entry.kind == kind)
     if kind == "tokens":  # needed only without cached chunks
         next(entry.path for entry in cache.entries() if entry.kind == "chunks").unlink()
@@ -254,7 +248,6 @@ def test_a_sweep_over_k_indexes_once(work: Workplace) -> None:
 
 
 def test_nested_retrievers_share_an_index_too(work: Workplace) -> None:
-    """A retriever nested in another one uses its index too."""
     find, document = work.stage("Find"), Document("d", TEXT)
     nested = Fusion((find(k=2), Neighbours(find(k=1))))  # type: ignore[arg-type]  # takes examples
     assert work.calls_of(None, Pipeline(work.stage("Cut")(), nested, None, None), document) == ALL
@@ -263,7 +256,6 @@ def test_nested_retrievers_share_an_index_too(work: Workplace) -> None:
 
 
 def test_an_index_that_cannot_be_stored_stays_in_memory(work: Workplace, tmp_path: Path) -> None:
-    """Such an index is built once per document, and again in the next run."""
     cache, stages, document = (
         Cache(tmp_path),
         work.pipeline("Cut", "FindUncached"),
@@ -298,7 +290,6 @@ def test_an_index_cannot_be_written_to(work: Workplace) -> None:
 
 
 def takes(*names: str, returns: str = "None") -> Any:
-    """Returns a method with these parameters."""
     return eval(f"lambda {', '.join(('self', *names))}: {returns}")  # noqa: S307 -- our own text
 
 
@@ -342,7 +333,6 @@ INDEX, SEARCH = takes("chunks"), takes("index", "questions")
     ],
 )  # fmt: skip
 def test_a_retriever_with_half_an_index_is_a_fault(methods: dict[str, Any], message: str) -> None:
-    """Faults of `index`, `search` and `search_only` are reported before the run starts."""
     fault = check_methods(retriever_class(**methods), KINDS["retriever"])
     assert fault is not None
     assert fault.startswith(message)

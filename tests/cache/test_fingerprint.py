@@ -73,7 +73,6 @@ def plug_in(folder: Path, source: str = PLUG_IN, helper: str = "def cut(document
 
 
 def fingerprint_in_subprocess(folder: Path) -> dict[str, Any]:
-    """Returns the plug-in's fingerprint as another process computes it."""
     process = subprocess.run(
         [sys.executable, "-c", SHOW, str(folder)],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -84,7 +83,6 @@ def fingerprint_in_subprocess(folder: Path) -> dict[str, Any]:
 
 
 def key_of(stage: object, *without: str) -> dict[str, Any]:
-    """Returns a stage's fingerprint, which must exist."""
     result = fingerprint(stage, without)
     assert result is not None
     return {**result}
@@ -92,14 +90,12 @@ def key_of(stage: object, *without: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Fingerprint of the plug-in in one folder and process."""
     return fingerprint_in_subprocess(plug_in(tmp_path_factory.mktemp("first") / "plug-in"))
 
 
 def test_a_plug_in_is_the_same_in_every_process_and_folder(
     first: dict[str, Any], tmp_path: Path
 ) -> None:
-    """A plug-in's fingerprint does not depend on its folder or on the process."""
     assert first == fingerprint_in_subprocess(plug_in(tmp_path / "two"))
     assert first["class"] == "mine.py:Mine"
     assert first["python"] == f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -123,7 +119,6 @@ def test_a_fingerprint_covers_the_source(
 
 
 def test_a_fingerprint_covers_the_parameters() -> None:
-    """It covers each parameter that is not left out; nested stages count by their fingerprint."""
     parameters = {"k": 10, "sublinear": False, "ngrams": 1, "terms": "leporello"}
     assert key_of(TfIdf())["parameters"] == parameters
     assert key_of(TfIdf(k=3), "k") == key_of(TfIdf(k=4), "k") != key_of(TfIdf(ngrams=2), "k")
@@ -133,7 +128,6 @@ def test_a_fingerprint_covers_the_parameters() -> None:
 
 
 def test_equal_values_of_other_types_differ(tmp_path: Path) -> None:
-    """1, 1.0 and True are equal in Python but have different fingerprints."""
     cls = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
     stages = [cls(k=1), cls(k=1.0), cls(k=True)]
     assert stages[0] == stages[1] == stages[2]
@@ -142,7 +136,6 @@ def test_equal_values_of_other_types_differ(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_covers_the_content_of_files(tmp_path: Path) -> None:
-    """A parameter that names a file counts by the file's content."""
     cls = find_class("mine.py:Mine", KINDS["chunker"], plug_in(tmp_path / "here"))
     stop = tmp_path / "stop.txt"
     stop.write_text("the")
@@ -153,7 +146,6 @@ def test_a_fingerprint_covers_the_content_of_files(tmp_path: Path) -> None:
 
 
 def tokenizer_file(folder: Path, *words: str) -> Path:
-    """Writes a tokenizer whose vocabulary is these words."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
 
@@ -164,7 +156,6 @@ def tokenizer_file(folder: Path, *words: str) -> Path:
 
 
 def test_models_count_by_their_content(tmp_path: Path) -> None:
-    """A fingerprint covers the files of a model; `words` is not a model."""
     folder = tokenizer_file(tmp_path / "tokenizer", "one")
     before = (key_of(FixedTokens(tokenizer=str(folder))), key_of(HuggingFace(str(folder))))
     assert list(before[0]["models"]) == ["tokenizer"]
@@ -195,13 +186,11 @@ def test_a_fingerprint_covers_the_hardware_of_a_model(
 
 
 def test_a_missing_model_is_reported(tmp_path: Path) -> None:
-    """A missing model is a user error; the fingerprint is not just unknown."""
     with pytest.raises(UserError, match="there is no such file or folder"):
         fingerprint(FixedTokens(tokenizer=str(tmp_path / "none")))
 
 
 def versions(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
-    """Changes the installed versions of distributions."""
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: changed.get(name, real(name)))
     _version.cache_clear()
@@ -266,7 +255,6 @@ def test_every_library_of_a_plug_in_counts(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_contains_no_secrets(tmp_path: Path) -> None:
-    """Parameters annotated as `Secret` are left out and do not change the fingerprint."""
     source = (
         "from dataclasses import dataclass\n"
         "from leporello.core.protocols import Retriever, Secret\n"
@@ -350,7 +338,6 @@ def test_a_stage_with_unknown_parameters_has_no_fingerprint(stage: Any) -> None:
 
 
 def test_stages_are_equal_by_class_and_parameters() -> None:
-    """Equal stages have equal keys, even if the model is missing; different stages do not."""
     missing_model = "/no/such/model"
     assert memo_key(Dense(model=missing_model)) == memo_key(Dense(model=missing_model))
     assert memo_key(TfIdf(k=1)) != memo_key(TfIdf(k=2))

@@ -15,7 +15,6 @@ from leporello.tasks import JsonLines
 def test_local_imports_are_followed_and_installed_ones_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Imports inside functions count; numpy and the standard library do not."""
     (tmp_path / "far_part.py").write_text("X = 1\n")
     (tmp_path / "near_part.py").write_text("def f():\n    import far_part\n    return far_part.X\n")
     (tmp_path / "whole_part.py").write_text(
@@ -41,7 +40,6 @@ def test_a_built_in_stage_depends_on_its_package_and_its_imports() -> None:
 
 
 def test_finding_sources_imports_nothing() -> None:
-    """Hashing a stage does not import the heavy libraries that it needs to run."""
     from leporello.readers import Seq2Seq
 
     before = set(sys.modules)
@@ -52,7 +50,6 @@ def test_finding_sources_imports_nothing() -> None:
 def test_a_module_that_is_not_imported_yet_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Modules that a stage imports inside functions are read but not run, also in packages."""
     (tmp_path / "late_parts").mkdir()
     (tmp_path / "late_parts" / "__init__.py").write_text("raise SystemExit('run')\n")
     (tmp_path / "late_parts" / "deep.py").write_text("raise SystemExit('run')\n")

@@ -38,7 +38,6 @@ HOUR = 3600
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Cache:
-    """A cache with one small entry."""
     cache = Cache(tmp_path / "cache")
     assert cache.put("index", RECIPE, VALUE)
     return cache
@@ -52,13 +51,11 @@ def _forget_warnings() -> Iterator[None]:
 
 
 def file_of(cache: Cache) -> Path:
-    """Returns the file of the one entry."""
     [entry] = cache.entries()
     return entry.path
 
 
 def same(left: Any, right: Any) -> bool:
-    """Returns whether two values are the same, including arrays and types."""
     if isinstance(left, np.ndarray):
         return (
             type(right) is np.ndarray
@@ -69,7 +66,6 @@ def same(left: Any, right: Any) -> bool:
 
 
 def equal(entry: Any, value: dict[str, Any]) -> bool:
-    """Returns whether the value of an entry is the same as another."""
     return set(entry) == set(value) and all(same(entry[name], value[name]) for name in value)
 
 
@@ -112,14 +108,12 @@ def test_an_entry_is_returned_as_it_was_stored(tmp_path: Path, value: dict[str, 
     ids=repr,
 )  # fmt: skip
 def test_a_value_that_cannot_be_restored_is_not_stored(tmp_path: Path, value: Any) -> None:
-    """Tuples, NumPy scalars and objects are refused without writing anything."""
     cache = Cache(tmp_path)
     assert cache.put("index", RECIPE, value) is False
     assert list(tmp_path.rglob("*")) == []
 
 
 def test_another_recipe_or_kind_is_another_entry(stored: Cache) -> None:
-    """The complete recipe must match; the order of its fields does not matter."""
     assert stored.get("index", {**RECIPE, "text": "ac"}) is None
     assert stored.get("chunks", RECIPE) is None
     assert stored.get("index", {**RECIPE, "stage": {"class": "x.Y", "k": 1.0}}) is None
@@ -131,7 +125,6 @@ def test_another_recipe_or_kind_is_another_entry(stored: Cache) -> None:
 
 
 def test_a_large_entry_is_mapped(tmp_path: Path) -> None:
-    """The arrays of a large entry are views of a memory-mapped file."""
     import mmap
 
     cache, vectors = Cache(tmp_path), np.random.default_rng(0).random((400, 100))
@@ -161,7 +154,6 @@ def damaged(cache: Cache, content: bytes, caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_a_truncated_entry_is_noticed(stored: Cache, caplog: pytest.LogCaptureFixture) -> None:
-    """A file truncated to any length is not accepted."""
     content = file_of(stored).read_bytes()
     for length in {*range(0, len(content), 17), *range(len(content) - 17, len(content))}:
         damaged(stored, content[:length], caplog)
@@ -173,7 +165,6 @@ CONTENT = bytes(pack(canonical(RECIPE), VALUE) or b"")
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, len(CONTENT) - 1), change=st.integers(1, 255))
 def test_a_changed_byte_is_noticed(tmp_path: Path, place: int, change: int) -> None:
-    """A changed byte anywhere is damage, including the header and padding."""
     path = tmp_path / "entry"
     path.write_bytes(CONTENT[:place] + bytes([CONTENT[place] ^ change]) + CONTENT[place + 1 :])
     with pytest.raises(DamagedEntryError):
@@ -183,7 +174,6 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, place: int, change: int) -> N
 def test_an_entry_under_another_name_is_not_returned(
     stored: Cache, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A valid file with a different recipe is reported and removed."""
     other_recipe = {**RECIPE, "text": "ac"}
     stored.put("index", other_recipe, {"x": 1})
     file_of_other = next(e.path for e in stored.entries() if e.recipe() == other_recipe)
@@ -214,12 +204,10 @@ assert found > 100, found
 
 
 def environment() -> dict[str, str]:
-    """Returns environment variables with which a process can import this project."""
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def test_processes_share_a_cache(tmp_path: Path) -> None:
-    """Two processes that write and read the same entries at once see only complete entries."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", BUSY, str(tmp_path), str(number)],
@@ -248,7 +236,6 @@ print(cache.put("index", {"n": 4}, {"x": 1}), cache.get("index", {"n": 4}))
 
 
 def test_a_full_disk_is_reported_once(tmp_path: Path) -> None:
-    """A failed write leaves no file, is reported once, and does not stop the run."""
     process = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)],
         env=environment(), capture_output=True, text=True, check=True,
@@ -262,7 +249,6 @@ def test_a_full_disk_is_reported_once(tmp_path: Path) -> None:
 def test_a_read_only_cache_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A folder that cannot be created is a warning, not an error."""
     (tmp_path / "file").write_text("")
     cache = Cache(tmp_path / "file" / "cache")
     assert [cache.put("index", {"n": n}, VALUE) for n in range(3)] == [False] * 3
@@ -278,8 +264,6 @@ def test_a_read_only_cache_is_reported_once(
 def test_a_time_limit_is_not_a_disk_error(
     stored: Cache, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A time limit that ends while an entry is read or written is raised to the caller."""
-
     def wait(*_: object, **__: object) -> None:
         threading.Event().wait(5)
 
@@ -296,7 +280,6 @@ def test_a_time_limit_is_not_a_disk_error(
 
 
 def test_an_entry_has_a_kind_and_a_recipe(stored: Cache) -> None:
-    """An entry has a kind, a size and a recipe, unless its file is truncated."""
     [entry] = stored.entries()
     assert (entry.kind, entry.size) == ("index", entry.path.stat().st_size)
     assert entry.recipe() == RECIPE
@@ -325,13 +308,11 @@ def filled(root: Path) -> Cache:
 
 
 def numbers(cache: Cache) -> list[Any]:
-    """Returns the numbers of the entries in the cache."""
     recipes: list[Any] = [entry.recipe() for entry in cache.entries() if entry.kind == "index"]
     return sorted(recipe["n"] for recipe in recipes)
 
 
 def test_recently_used_entries_are_kept(tmp_path: Path) -> None:
-    """The least recently used entries are removed until the size fits; models are last."""
     cache = filled(tmp_path)
     size = next(entry.size for entry in cache.entries() if entry.kind == "index")
     os.utime(next(e.path for e in cache.entries() if e.recipe() == {"n": 0}))
@@ -360,7 +341,6 @@ sys.stdin.read()
 
 
 def test_entries_of_a_running_process_are_kept(tmp_path: Path) -> None:
-    """Older ones are removed, and all of them once the process has ended."""
     cache = filled(tmp_path)
     line = [sys.executable, "-c", USING, str(tmp_path)]
     with subprocess.Popen(line, stdin=-1, stdout=-1, cwd=ROOT) as process:
@@ -390,7 +370,6 @@ def test_partial_files_are_removed_after_an_hour(tmp_path: Path) -> None:
 
 
 def test_an_entry_is_a_safetensors_file(stored: Cache) -> None:
-    """Any program that reads safetensors can read an entry and its recipe."""
     from safetensors import safe_open
 
     with safe_open(file_of(stored), "numpy") as file:

@@ -42,7 +42,6 @@ tasks:
 
 
 def _project(folder: Path) -> Path:
-    """Writes documents, questions, a plug-in and a config; returns the path of the config."""
     questions = [
         {"id": f"q{n}", "document_id": f"d{n % 4}", "question": f"Where is lamp {n}?",
          "references": [f"in house {n}"], "evidence": [f"Lamp {n} hangs in house {n}."]}

@@ -45,7 +45,6 @@ class Writer:
 
 
 def session(reader: object) -> Session:
-    """Returns a session on a document in memory."""
     stages = Pipeline(Paragraphs(), BM25(k=2), reader, Stuff())
     return Session(Document("fax.txt", TEXT), AskSettings(cached=False), stages)
 
@@ -53,7 +52,6 @@ def session(reader: object) -> Session:
 def run_prompt(
     monkeypatch: pytest.MonkeyPatch, lines: str | Mock, reader: object, *, as_json: bool = False
 ) -> tuple[int, str]:
-    """Returns the exit status of a prompt that reads these lines, and its output."""
     from rich.console import Console
 
     monkeypatch.setattr("sys.stdin", io.StringIO(lines) if isinstance(lines, str) else lines)

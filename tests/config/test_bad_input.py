@@ -22,7 +22,6 @@ NOT_INT = "m.reader.words: must be a valid integer, got"
 
 
 def _errors(folder: Path, texts: tuple[str | bytes, ...], use: Use | None = None) -> list[str]:
-    """Returns the lines of the error that files, or a use of them, raise."""
     files = [folder / f"{letter}.yaml" for letter, _ in zip("abcdef", texts, strict=False)]
     for file, text in zip(files, texts, strict=True):
         file.write_bytes(text if isinstance(text, bytes) else text.encode())

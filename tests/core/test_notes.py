@@ -58,7 +58,6 @@ SHORT = "too short to be divided"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a config, plug-ins and two documents."""
     rows = [
         {"id": "short", "document": "a few words", "question": "which?"},
         {"id": "long", "document": "many words " * 30, "question": "whole"},

@@ -31,7 +31,6 @@ DOCUMENT = Document("d", TEXT)
 
 @st.composite
 def passages(draw: st.DrawFn, document: Document = DOCUMENT) -> list[Chunk]:
-    """Returns chunks, and passages made from them and from each other."""
     length = len(document.text)
     nodes: list[Chunk] = [
         document.chunk(*sorted(ends))

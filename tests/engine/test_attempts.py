@@ -31,7 +31,6 @@ class DiedError(BaseException):
 
 
 def log_in(folder: Path, **options: Any) -> AttemptLog:
-    """Returns the log of another attempt."""
     defaults = {"driver": "first", "connected": lambda: None}
     return AttemptLog(folder / "stores" / "00000.attempts", **{**defaults, **options})
 
@@ -58,7 +57,6 @@ def counted(folder: Path, **options: Any) -> dict[Phase, int]:
 
 
 def test_a_death_counts_against_the_last_operation(tmp_path: Path) -> None:
-    """Each death counts once, over all attempts, whose numbers ascend."""
     assert not died(tmp_path, ("select", 0, 1), WINDOW)
     assert died(tmp_path, WINDOW) == {WINDOW: 1}
     assert died(tmp_path, ("combine", 0, 3)) == {WINDOW: 2}
@@ -152,8 +150,6 @@ class Worker:
 
 @pytest.fixture(autouse=True)
 def no_catching(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A death cannot be caught, unlike other errors of a stage."""
-
     def raising_deaths(function: Any) -> Any:
         def call(*args: Any) -> Any:
             if isinstance(args[-1], DiedError):
@@ -172,7 +168,6 @@ def no_catching(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def examples(questions: Sequence[str]) -> list[Example]:
-    """Returns one example per question, each on its own document."""
     return [Example(f"e{n}", Document(f"d{n}", "w"), q) for n, q in enumerate(questions)]
 
 

@@ -40,7 +40,6 @@ def _over(row: dict[str, Any]) -> list[bool]:
 
 @pytest.mark.parametrize("budget", [Budget(reads=4), Budget(tokens=300), Budget(seconds=1e-9)])
 def test_reads_over_the_budget_are_not_read_and_counted_as_cut(budget: Budget) -> None:
-    """The best hits are read, the others are cut; the question still has an answer."""
     for row in rows_of(None, EXAMPLES, _stages(budget)):
         over = _over(row)
         assert 0 < sum(over) < len(over) == 9
@@ -51,7 +50,6 @@ def test_reads_over_the_budget_are_not_read_and_counted_as_cut(budget: Budget) -
 
 
 def test_a_budget_without_room_for_one_read_fails_the_question() -> None:
-    """The error names the tokens of the read."""
     for row in rows_of(None, EXAMPLES, _stages(Budget(tokens=5))):
         assert "the budget (5 tokens) is too small for one read of" in row["failure"]["error"]
 
@@ -68,7 +66,6 @@ def test_all_roles_share_the_budget_and_a_resumed_shard_spends_the_same(tmp_path
 
 
 def test_a_reader_with_slots_respects_the_budget() -> None:
-    """The reads of a question run one at a time."""
     stages = Pipeline(Sentences(size=60), BM25(k=9), Echo(), ReadEach(), budget=Budget(reads=2))
     with Slots(4) as slots:
         rows = rows_of(None, EXAMPLES, stages, slots=slots)

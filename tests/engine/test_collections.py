@@ -26,13 +26,11 @@ TEXTS = st.lists(st.lists(WORDS, min_size=1).map(" ".join), min_size=1, max_size
 
 
 def collection(*texts: str) -> Document:
-    """Returns a collection of these texts."""
     return join([Document(f"{n}.txt", text) for n, text in enumerate(texts)], "all")
 
 
 @given(TEXTS, st.lists(WORDS, max_size=5).map(" ".join), st.integers(1, 9))
 def test_scores_equal_those_of_all_chunks(texts: list[str], question: str, size: int) -> None:
-    """BM25 merged from the files' segments has the scores of BM25 over all chunks."""
     document = collection(*texts)
     bm25, example = BM25(k=5, k1=1.2, b=0.5), Example("q", document, question)
     chunks = document_chunks(FixedTokens(size=size), example)
@@ -84,7 +82,6 @@ def test_only_changed_files_are_chunked_and_indexed_again(
 
 
 def test_other_retrievers_get_all_chunks() -> None:
-    """A retriever without segments searches the chunks of all files."""
     document = collection("a fish", "the bird", "one boat")
     stages = Pipeline(FixedTokens(size=9), TfIdf(k=1), None, None)
     [selection] = select(stages, [Example("q", document, "boat")])

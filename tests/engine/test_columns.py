@@ -77,13 +77,11 @@ def test_columns_restore_their_rows(values: dict[str, list[Any]]) -> None:
     ],
 )
 def test_a_column_has_the_shortest_form(values: list[Any], column: Any) -> None:
-    """A constant, runs, one digit per row, or all values."""
     assert to_columns({"x": values}) == {"x": column}
 
 
 @pytest.mark.parametrize("column", [[1], {"+": [[0, 1, 4]]}, {"of": ["a"], "at": "00"}])
 def test_a_column_of_another_length_is_refused(column: Any) -> None:
-    """A damaged row raises instead of returning other values."""
     with pytest.raises(ValueError, match="values instead of 3"):
         from_columns({"x": column}, 3)
 
@@ -99,7 +97,6 @@ FLOATS = st.floats(-1e9, 1e9).map(rounded)
 
 @st.composite
 def reads(draw: st.DrawFn) -> Read:
-    """Draws a read, some of them a pair of its passages."""
     passages = tuple(draw(PASSAGES))
     pair = draw(st.none() | st.tuples(TEXTS, TEXTS))
     if len(passages) == 2 and draw(st.booleans()):
@@ -110,7 +107,6 @@ def reads(draw: st.DrawFn) -> Read:
 
 @st.composite
 def replies(draw: st.DrawFn) -> Reply:
-    """Draws an output, or a failed read."""
     if draw(st.booleans()):
         return ReadError(draw(TEXTS), draw(TEXTS))
     spans = draw(st.none() | st.lists(SPANS, max_size=3).map(tuple))
@@ -133,7 +129,6 @@ def parts(error: ReadError) -> tuple[str, str]:
 
 
 def sees_all(read: Read) -> tuple[Read, Reply]:
-    """Returns a read with an output whose spans are all of its chunks."""
     spans = tuple(p.span for p in read.passages if isinstance(p, Chunk))
     return read, Output("seen", read=spans)
 

@@ -38,20 +38,17 @@ class Containing:
     """Returns the chunks that contain the question."""
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Raises at the question `broken`."""
         if "broken" in questions:
             raise LookupError("a broken question")
         return [[Hit(c, 1.0) for c in chunks if question in c.text] for question in questions]
 
 
 def run(examples: Sequence[Example], **stages: Any) -> Rows:
-    """Returns the rows of examples."""
     defaults = {"chunker": Words(), "retriever": Containing(), "reader": Mates()}
     return rows_of(None, examples, Pipeline(**{**defaults, "combiner": TwoRounds(), **stages}))
 
 
 def test_a_question_that_breaks_the_retriever_fails_alone() -> None:
-    """The other questions on the same document are answered."""
     document = Document("d", "w1 w2")
     examples = [
         Example("good", document, question="w"),
@@ -65,7 +62,6 @@ def test_a_question_that_breaks_the_retriever_fails_alone() -> None:
 
 
 def test_a_failed_example_scores_as_an_empty_prediction() -> None:
-    """It has statistics, with a score of zero."""
     example = Example("bad", Document("d", "w"), question="broken", references=("w",))
     rows = run([example])
     [f1] = metrics_of(["f1"]).values()
@@ -73,8 +69,6 @@ def test_a_failed_example_scores_as_an_empty_prediction() -> None:
 
 
 def test_requests_without_a_read_are_answered_at_once() -> None:
-    """`Search`, `Fit` and `Generates`."""
-
     @dataclass(frozen=True)
     class Curious:
         def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
@@ -120,8 +114,6 @@ def test_no_stage_sees_references_or_evidence() -> None:
 
 
 def test_the_coverage_counts_selected_read_and_cut_characters() -> None:
-    """Characters of the hits, of the output's spans, and of the cut text."""
-
     @dataclass(frozen=True)
     class Short:
         def read(self, inputs: Sequence[Read]) -> list[Output]:
@@ -143,7 +135,6 @@ def test_the_coverage_counts_selected_read_and_cut_characters() -> None:
 
 
 def test_a_document_is_chunked_once_for_all_its_questions() -> None:
-    """The chunker runs once per document."""
     chunked: list[str] = []
 
     @dataclass(frozen=True)
@@ -184,8 +175,6 @@ def test_scores_that_are_not_numbers_are_ignored() -> None:
 
 
 def test_offsets_may_be_numpy_numbers() -> None:
-    """Offsets of a chunker that computes with arrays are written as Python numbers."""
-
     @dataclass(frozen=True)
     class Arrays:
         def chunk(self, document: Document) -> Iterator[Span]:
@@ -215,7 +204,6 @@ class Catching:
     """Reads each word of a document; failed reads are thrown into it."""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Returns the outputs of one round, or the error that was thrown."""
         try:
             outputs = yield [Read((hit.chunk,)) for hit in hits]
         except ReadError as error:
@@ -229,7 +217,6 @@ class Taking(Catching):
     takes_failed_reads = True
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Returns the outputs and errors of one round."""
         replies = yield [Read((hit.chunk,)) for hit in hits]
         return ", ".join(map(_shown, replies))
 
@@ -239,7 +226,6 @@ class NotBad:
     """Raises at the word `bad`."""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns the text of each passage."""
         texts = [getattr(read.passages[0], "text", "") for read in inputs]
         if "bad" in texts:
             raise ValueError("bad word")

@@ -19,7 +19,6 @@ JOURNAL = Path("journal", "rooted", "lamps")
 
 @pytest.fixture(scope="module")
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Returns a config and its finished run on four documents."""
     folder = tmp_path_factory.mktemp("lamps")
     config = project(folder, examples=12, documents=4)
     for name in ("first", "whole"):  # the first run of a process differs, as it observes the start
@@ -30,7 +29,6 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_a_run_killed_at_every_commit_makes_the_same_passages(
     finished_run: tuple[Path, Path],
 ) -> None:
-    """While an enricher reads, and after it."""
     config, unbroken = finished_run
     stored = passages(unbroken)
     assert len(stored) == 4
@@ -50,13 +48,11 @@ def test_a_run_killed_at_every_commit_makes_the_same_passages(
 
 
 def passages(out: Path) -> list[Any]:
-    """Returns the passages in the store of a run's only shard."""
     with sqlite3.connect(out / JOURNAL / "00000.sqlite") as database:
         return database.execute("SELECT document, data FROM passages").fetchall()
 
 
 def test_results_contain_the_passages_of_hits(finished_run: tuple[Path, Path]) -> None:
-    """Kind, text and spans of each passage."""
     rows = read_lines(finished_run[1] / DONE / "predictions.jsonl")
     hits = [passage for row in rows for passage in row.get("passages", {}).values()]
     assert {passage["kind"] for passage in hits} == {"summary"}
@@ -135,7 +131,6 @@ def test_the_failure_of_an_enricher_fails_the_questions_on_the_document(
 
 
 def test_plan_and_cache_report_passages_without_reads(tmp_path: Path) -> None:
-    """`plan` before the run, `cache why` after it."""
     config, log = project(tmp_path, 3, tmp_path / "log.txt", documents=2), tmp_path / "log.txt"
     out = ("--config", config, "--out", tmp_path / "out")
     before = leporello("plan", "rooted", *out).stdout

@@ -28,7 +28,6 @@ NAMES = ("founder", "foundingDate", "people", "price", "country", "ship_names", 
 
 
 def generated(chance: random.Random, depth: int = 0) -> Any:
-    """Returns a random type of answer; some types allow no value."""
     names = ["text", "number", "integer", "date", "enum", "yes_no"]
     name = chance.choice([*names, *(["list", "object", "schema"] if depth < 2 else [])])
     low = chance.randint(-50, 2000)

@@ -25,7 +25,6 @@ LONG = Example("e", Document("long", " ".join(f"w{n}" for n in range(50))), ques
 def run(
     path: Path | None, examples: Sequence[Example], limits: Limits = SMALL, **stages: Any
 ) -> Rows:
-    """Returns the rows of examples; by default each has two rounds."""
     defaults = {"chunker": Words(), "retriever": All(), "reader": Mates(), "combiner": TwoRounds()}
     return rows_of(path, examples, Pipeline(**{**defaults, **stages}), limits)
 
@@ -34,7 +33,6 @@ def run(
 
 
 def test_reads_of_many_examples_are_pooled() -> None:
-    """All batches of a group's round are full but the last one."""
     reader = Mates()
     run(None, questions(40), Limits(max_active=20, window=8), reader=reader)
     first = [8, 8, 8, 8, 8, 4, 8, 8, 4]
@@ -62,7 +60,6 @@ class Quick(Mates):
 def test_a_batch_is_as_large_as_the_run_or_the_class_of_the_reader_allows(
     reader: Mates, most: int
 ) -> None:
-    """An example with more reads has several batches."""
     run(None, [LONG], Limits(max_active=5, window=8), reader=reader)
     assert max(map(len, reader.batches)) == most
 
@@ -71,7 +68,6 @@ def test_a_batch_is_as_large_as_the_run_or_the_class_of_the_reader_allows(
 
 
 def test_a_failing_batch_is_halved_until_the_failing_read_is_isolated() -> None:
-    """Its example fails and has no further rounds; the others are answered."""
     examples = [Example(f"e{n}", Document(f"d{n}", f"w{n}"), "?") for n in range(6)]
     examples[2] = replace(examples[2], question="unreadable")
     reader = Mates()
@@ -109,7 +105,6 @@ class Crowded(Mates):
     """Fails at more than two reads of a document; their examples receive a note."""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns outputs."""
         if sum("w0" in joined(read) for read in inputs) > 2:
             raise RuntimeError("too many")
         return super().read(inputs)
@@ -147,7 +142,6 @@ def test_a_resumed_retriever_receives_the_same_questions(tmp_path: Path) -> None
 
 
 def test_a_finished_run_reads_nothing_again(tmp_path: Path) -> None:
-    """Its rows come from the store."""
     expected, reader = run(tmp_path / "s.sqlite", questions(12)), Mates()
     assert run(tmp_path / "s.sqlite", questions(12), reader=reader) == expected
     assert not reader.batches
@@ -163,8 +157,6 @@ def test_a_smaller_limit_in_between_does_not_change_rows(tmp_path: Path) -> None
 
 
 def test_a_user_error_stops_the_run_and_keeps_finished_examples(tmp_path: Path) -> None:
-    """A `UserError` in a stage is not a failed example."""
-
     @dataclass(frozen=True)
     class Unplugged(Mates):
         def read(self, inputs: Sequence[Read]) -> list[Output]:

@@ -80,13 +80,11 @@ class LastFirst(Hash):
 def run_in_slots(
     path: Path, examples: Sequence[Example], slots: Slots, reader: Any = None, **options: Any
 ) -> Rows:
-    """Returns the rows of examples that were read in slots."""
     stages = Pipeline(Words(), All(), reader or Hash(), TwoRounds())
     return rows_of(path, examples, stages, slots=slots, **options)
 
 
 def with_questions(examples: Sequence[Example], **questions: str) -> list[Example]:
-    """Returns the examples, with other questions for some ids."""
     return [
         Example(e.id, e.document, questions.get(e.id, e.question), references=e.references)
         for e in examples
@@ -94,7 +92,6 @@ def with_questions(examples: Sequence[Example], **questions: str) -> list[Exampl
 
 
 def test_replies_out_of_order_give_the_predictions_of_batches(tmp_path: Path) -> None:
-    """The rows equal those of a reader of batches, and have the shard's order."""
     examples = questions(40)
     with Slots(COUNT) as slots:
         reader = LastFirst(slots=slots)
@@ -150,7 +147,6 @@ def test_examples_that_finish_while_another_shard_waits_are_yielded() -> None:
 
 
 def test_a_shard_killed_at_every_commit_ends_with_the_same_rows(tmp_path: Path) -> None:
-    """Stored outputs are not read again."""
     examples = questions(17)
     with Slots(4) as slots:
         expected = run_in_slots(tmp_path / "unbroken.sqlite", examples, slots)
@@ -170,7 +166,6 @@ def test_a_shard_killed_at_every_commit_ends_with_the_same_rows(tmp_path: Path) 
     [("broken", "RuntimeError: cannot read this"), ("leaves", "SystemExit: 3")],
 )
 def test_a_read_that_fails_fails_alone(tmp_path: Path, question: str, message: str) -> None:
-    """Its example fails once the round is complete; the others are answered."""
     examples = with_questions(questions(12), e3=question)
     with Slots(4) as slots:
         rows = run_in_slots(tmp_path / "s.sqlite", examples, slots)
@@ -180,7 +175,6 @@ def test_a_read_that_fails_fails_alone(tmp_path: Path, question: str, message: s
 
 
 def test_a_user_error_ends_the_run_and_keeps_finished_examples(tmp_path: Path) -> None:
-    """In any thread; the next run resumes."""
     path, examples = tmp_path / "s.sqlite", questions(40)
     with pytest.raises(UserError, match="the key is wrong"), Slots(COUNT) as slots:
         run_in_slots(path, with_questions(examples, e33="wrong"), slots)

@@ -30,7 +30,6 @@ class Oracle:
     sees_gold = True
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Finds chunks that overlap it."""
         return [
             [Hit(c, 1) for c in chunks for s in e.evidence if c.start < s.end and s.start < c.end]
             for e in examples
@@ -62,7 +61,6 @@ class Returns:
         self.value = value
 
     def retrieve(self, chunks: Sequence[Chunk], questions: Sequence[str]) -> Any:
-        """Returns the value for all questions."""
         return self.value
 
 
@@ -84,14 +82,12 @@ CHUNK = chunked(STORY)[0]
     ],
 )
 def test_a_value_that_is_not_a_list_of_hits_is_refused(value: Any, message: str) -> None:
-    """The message names the retriever, its value, and the required type."""
     examples = [Example(str(i), CHUNK.document) for i in range(2)]
     with pytest.raises(StageError, match=message):
         retrieve(Returns(value), examples, [CHUNK])
 
 
 def test_scores_become_floats() -> None:
-    """Integers and NumPy's numbers are valid scores, and become floats."""
     scores: tuple[Any, ...] = (1, np.float32(0.5), np.float64(0.25), np.int64(-2))
     [hits] = retrieve(
         Returns(([Hit(CHUNK, s) for s in scores],)), [Example("0", CHUNK.document)], [CHUNK]
@@ -108,11 +104,9 @@ class Returning:
     output: Output
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns the output for every read."""
         return [self.output for _ in inputs]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns zeros."""
         return [0 for _ in texts]
 
 
@@ -144,7 +138,6 @@ def test_an_invalid_output_is_refused_with_the_requirement(output: Any, message:
 
 
 def test_the_span_of_an_answer_is_kept() -> None:
-    """As Python integers, through columns and back, also if it is empty."""
     span = Span(np.int64(12), np.int64(20))  # type: ignore[arg-type]  # as tensors have
     [output] = read(Returning(Output("x", span=span, dollars=np.float32(0.5))), [Read(PASSAGES)])  # type: ignore[arg-type]  # as tensors have
     assert (output.span, type(output.span and output.span.start)) == (Span(12, 20), int)
@@ -154,8 +147,6 @@ def test_the_span_of_an_answer_is_kept() -> None:
 
 
 def test_unpaired_surrogates_are_replaced() -> None:
-    """An unpaired surrogate, which UTF-8 cannot represent, becomes U+FFFD."""
-
     class Odd(Returning):
         def read(self, inputs: Sequence[Read]) -> list[Output]:
             return [Output("a\ud800b") for _ in inputs]
@@ -164,6 +155,5 @@ def test_unpaired_surrogates_are_replaced() -> None:
 
 
 def test_a_stage_cannot_stop_the_run() -> None:
-    """A plug-in that raises `Stopped` fails its example like any other error."""
     with pytest.raises(ExampleError, match="interrupted"), stage_errors("enricher"):
         raise Stopped("interrupted")

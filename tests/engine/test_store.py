@@ -32,7 +32,6 @@ KEY = StoreKey(shard=3, first=20, examples=4, run="run")
 
 
 def answered(path: Path | None, count: int = 9, **changes: Any) -> Rows:
-    """Returns the rows of questions, one of which fails."""
     examples = questions(count)
     examples[2] = replace(examples[2], question="unreadable")
     return rows_of(path, examples, Pipeline(Words(), All(), Mates(), TwoRounds()), **changes)
@@ -64,7 +63,6 @@ def test_the_next_process_loads_stored_outputs(tmp_path: Path) -> None:
 
 
 def test_an_example_is_found_by_its_id(tmp_path: Path) -> None:
-    """With all of its lines; an unknown id yields no rows."""
     answered(tmp_path / "s.sqlite")
     [row] = finished_in(tmp_path / "s.sqlite", "e7")
     assert (row.number, row.id, row.failed) == (1, "e7", False)
@@ -98,7 +96,6 @@ def test_a_store_with_another_key_is_cleared(
 
 @pytest.mark.parametrize("length", [0, 100, 5000, -1])
 def test_a_truncated_store_is_cleared(tmp_path: Path, length: int) -> None:
-    """At any length; the rows are the same in the end."""
     path = tmp_path / "s.sqlite"
     expected = answered(path)
     path.write_bytes(path.read_bytes()[:length])
@@ -148,7 +145,6 @@ def _rows(statement: str) -> Callable[[Path], object]:
 def test_a_store_with_changed_tables_or_rows_is_cleared(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, change: Callable[[Path], object]
 ) -> None:
-    """Checksums cover every column."""
     path = tmp_path / "s.sqlite"
     expected = answered(path)
     change(path)
@@ -158,7 +154,6 @@ def test_a_store_with_changed_tables_or_rows_is_cleared(
 
 
 def test_passages_are_those_of_the_text(tmp_path: Path) -> None:
-    """Passages of another text or document are not used."""
     store = Store(tmp_path / "s.sqlite", KEY)
     store.add_passages(0, "hash", {"rows": 1})
     assert store.passages(0, "hash") == {"rows": 1}
@@ -167,7 +162,6 @@ def test_passages_are_those_of_the_text(tmp_path: Path) -> None:
 
 
 def test_a_changed_row_is_damage(tmp_path: Path) -> None:
-    """For commands that read a store."""
     path = tmp_path / "s.sqlite"
     answered(path)
     _rows("UPDATE done SET failed = 1 - failed WHERE number = 3")(path)
@@ -177,7 +171,6 @@ def test_a_changed_row_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_store_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names the reason to wait."""
     path = tmp_path / "s.sqlite"
     answered(path)
     monkeypatch.setattr("leporello.engine.database._PATIENCE", 0.01)
@@ -191,8 +184,6 @@ def test_a_store_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_full_disk_stops_the_run_and_keeps_finished_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
 ) -> None:
-    """The same command resumes once there is space."""
-
     def full(path: Path) -> sqlite3.Connection:
         database = connected(path)
         database.execute(f"PRAGMA max_page_count = {pages}")
@@ -207,8 +198,6 @@ def test_a_full_disk_stops_the_run_and_keeps_finished_examples(
 
 
 def test_a_read_only_store_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names the fix, and the file does not change."""
-
     def read_only(path: Path) -> sqlite3.Connection:
         database = connected(path)
         database.execute("PRAGMA query_only = 1")

@@ -36,22 +36,18 @@ class Writer:
     says: str
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output per read."""
         retries = ["An earlier answer was" in read.instruction for read in inputs]
         return [Output(self.says if r else "who knows", probability=0.5) for r in retries]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the numbers of characters."""
         return [len(text) for text in texts]
 
 
 def example(question: str, answer: Any, number: int = 0) -> Example:
-    """Returns an example with a typed answer."""
     return Example(f"e{number}", DOCUMENT, question, schema=schema_of(answer))
 
 
 def run(reader: Any, *examples: Example, path: Path | None = None) -> Rows:
-    """Returns the rows of these examples."""
     stages = Pipeline(Sentences(1000), All(), reader, Stuff())
     return rows_of(path, examples, stages, Limits(5, 4))
 
@@ -85,7 +81,6 @@ def test_an_object_is_filled_field_by_field() -> None:
 
 
 def test_an_invalid_answer_is_retried_with_the_fault() -> None:
-    """The second answer counts, with the span of the same value in the passages."""
     [row] = run(Writer("It has 1200."), example("How many?", "integer"))
     raw = row["prediction"]["raw"]
     assert (row["prediction"]["prediction"], raw["value"]) == ("1200", 1200)
@@ -95,7 +90,6 @@ def test_an_invalid_answer_is_retried_with_the_fault() -> None:
 
 
 def test_an_answer_that_is_invalid_twice_fails() -> None:
-    """The failure quotes the answer."""
     [row] = run(Writer("still not"), example("How many?", "integer"))
     assert row["failure"]["stage"] == "answer"
     assert "'still not' is not of type 'integer'" in row["failure"]["error"]
@@ -109,7 +103,6 @@ def test_a_type_with_few_answers_provides_choices() -> None:
 
 
 def test_a_run_killed_between_two_tries_ends_with_the_same_rows(tmp_path: Path) -> None:
-    """The second read is replayed like any other."""
     examples = [example("How many?", kind, n) for n, kind in enumerate(("integer", "date") * 3)]
     expected = run(Writer("1200"), *examples)
     tries = [*resumed(lambda path: run(Writer("1200"), *examples, path=path), tmp_path)]

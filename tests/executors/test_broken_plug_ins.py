@@ -330,7 +330,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("kind", "how"), CASES)
 def test_a_broken_stage_fails_its_example_with_a_message(runs: Path, kind: str, how: str) -> None:
-    """One failure, which names the fault; the other two examples are answered."""
     job = Path("good", _name(kind, how)) if kind == "loader" else Path(_name(kind, how), "rows")
     message = RAISED.get(kind, {}).get(how) or ENDED[kind][how]
     out = next(p for run in ("out", "loaded", "ended") if (p := runs / run / job).exists())
@@ -343,7 +342,6 @@ def test_a_broken_stage_fails_its_example_with_a_message(runs: Path, kind: str, 
 
 
 def test_files_with_errors_of_stages_are_short_and_utf_8(runs: Path) -> None:
-    """All files of the run, for any text of the errors."""
     files = [path for path in (runs / "out").rglob("*.*") if path.suffix != ".sqlite"]
     files = [path for path in files if path.is_file()]
     assert all(path.read_bytes().decode() is not None for path in files)
@@ -352,7 +350,6 @@ def test_files_with_errors_of_stages_are_short_and_utf_8(runs: Path) -> None:
 
 @pytest.mark.parametrize("how", ["forks", "leaves"])
 def test_processes_of_stages_end_with_the_run(tmp_path: Path, how: str) -> None:
-    """A fork does not continue the run; the results do not change."""
     options = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
     leporello("run", f"reader-{how}", *options, folder=tmp_path)
     assert len(read_lines(tmp_path / "out" / f"reader-{how}" / "rows" / "predictions.jsonl")) == 3
@@ -373,7 +370,6 @@ def test_a_plug_in_that_disturbs_its_worker_does_not_stop_the_run(tmp_path: Path
 
 
 def test_a_run_with_a_missing_example_has_status_1(tmp_path: Path) -> None:
-    """The run counts as ended early, and can be resumed."""
     options = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
     process = leporello("run", "reader-drops", *options, status=1)
     assert "examples have neither a prediction nor a failure; run the same" in process.stderr
@@ -381,7 +377,6 @@ def test_a_run_with_a_missing_example_has_status_1(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", REFUSED)
 def test_a_broken_task_is_refused_with_a_message(tmp_path: Path, how: str) -> None:
-    """The run ends with status 2, at any place of the fault."""
     line = ("--config", _config(tmp_path), "--workers", "0", "--no-cache", "--unsupervised")
     task = ("--task", _name("own", how), "--out", tmp_path / "out", "--shard-examples", "2")
     assert REFUSED[how] in leporello("run", "good", *line, *task, status=2).stderr
@@ -409,7 +404,6 @@ def test_failures_of_complete_batches_are_reported(
     ("kind", "how"), [("retriever", "os._exit"), ("combiner", "object"), ("loader", "text")]
 )
 def test_ask_reports_the_fault_of_a_plug_in(tmp_path: Path, kind: str, how: str) -> None:
-    """In one sentence, with status 2."""
     line = ("ask", tmp_path / "d1.txt", "bad words?", "--config", _config(tmp_path), "--no-cache")
     loader = json.dumps({"class": str(tmp_path / "plug.py") + ":Loader", "how": how})
     options: tuple[str, ...] = ("--pipeline", _name(kind, how))

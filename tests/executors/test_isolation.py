@@ -20,7 +20,6 @@ QUESTIONS = ("reader: fail", "two", "retriever: raise", "reader: fail", "five") 
 
 
 def test_an_error_of_a_stage_fails_only_its_example(tmp_path: Path) -> None:
-    """Also in worker processes; with the stage, the error and a file with the traceback."""
     project = Project(tmp_path, "one", "two", "retriever: raise", "reader: fail", "end")
     run = project.run(workers=2)
     assert project.failures() == {
@@ -37,7 +36,6 @@ def test_an_error_of_a_stage_fails_only_its_example(tmp_path: Path) -> None:
 
 
 def test_only_an_example_that_takes_too_long_fails(tmp_path: Path) -> None:
-    """The limit applies to retriever, combiner and reader, for each example."""
     questions = ("one", "retriever: hang", "combiner: hang", "reader: hang", "five")
     project = Project(tmp_path, *questions)
     started = time.monotonic()
@@ -65,7 +63,6 @@ def test_a_process_that_cannot_be_interrupted_is_killed(tmp_path: Path) -> None:
 
 
 def test_the_next_run_retries_failed_examples(tmp_path: Path) -> None:
-    """Only these; once they are answered, the run is complete."""
     project = Project(tmp_path, "one", "reader: fail", "three", "retriever: raise")
     assert project.run().failures == 2
     before = project.logged()
@@ -79,7 +76,6 @@ def test_the_next_run_retries_failed_examples(tmp_path: Path) -> None:
 
 
 def test_a_retry_that_is_killed_anywhere_is_resumed(tmp_path: Path) -> None:
-    """A retry of failures is resumed like any other run."""
     project = Project(tmp_path, *QUESTIONS)
     project.run()
     before = shutil.copytree(project.out, tmp_path / "before")
@@ -100,7 +96,6 @@ def test_a_retry_that_is_killed_anywhere_is_resumed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("bound", "stopped"), [("1", True), ("20%", True), ("0.9", False)])
 def test_too_many_failures_end_the_run(tmp_path: Path, bound: str, stopped: bool) -> None:
-    """A number or a share; finished examples are kept, and the next run resumes."""
     project = Project(tmp_path, *QUESTIONS)
     arguments = ("run", "mine", *HERE, "--config", project.config, "--out", project.out)
     process = leporello(*arguments, "--max-failures", bound, status=1)
@@ -115,13 +110,11 @@ def test_too_many_failures_end_the_run(tmp_path: Path, bound: str, stopped: bool
 
 @pytest.mark.parametrize("bound", ["many", "-1", "1.5", "200%"])
 def test_a_bound_that_is_neither_number_nor_share_is_refused(tmp_path: Path, bound: str) -> None:
-    """The message names the valid forms."""
     process = leporello("run", "lead", f"--max-failures={bound}", status=2, folder=tmp_path)
     assert "must be a number of examples (10) or a share (0.05 or 5%)" in process.stderr
 
 
 def test_verify_reports_differences(tmp_path: Path) -> None:
-    """A sample runs again without cached outputs; after differences the status is 1."""
     project = Project(tmp_path, "one", "two", "three")
     run = project.run(verify=True)
     assert ([v.examples for v in run.verified], run.differing) == ([1], ())
@@ -140,7 +133,6 @@ def test_verify_reports_differences(tmp_path: Path) -> None:
 
 
 def test_a_sweep_chunks_each_document_once(tmp_path: Path) -> None:
-    """All points share one pass over the documents, in this process or in a worker."""
     for workers in (0, 1):
         folder = tmp_path / str(workers)
         folder.mkdir()
@@ -154,7 +146,6 @@ def test_a_sweep_chunks_each_document_once(tmp_path: Path) -> None:
 
 
 def test_data_that_changes_during_a_run_is_reported(tmp_path: Path) -> None:
-    """The run compares the data at its end with those at its start."""
     project = Project(tmp_path, "one", "two")
     text = (tmp_path / "plug.py").read_text()
     rows = tmp_path / "rows.jsonl"

@@ -76,7 +76,6 @@ module.load = load
 
 
 def test_only_a_document_that_kills_when_it_is_opened_fails(tmp_path: Path) -> None:
-    """Its questions fail at the task; those on other documents are answered."""
     project = Project(tmp_path)
     (tmp_path / "plug.py").write_text(PLUG_IN + LOADER)
     for name in ("one", "deadly", "three"):

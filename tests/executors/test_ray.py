@@ -71,7 +71,6 @@ SHORT = Limits(shard_examples=32)
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
-    """Starts a cluster of two nodes on this machine, and connects to it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_AUTH_MODE", "disabled")
@@ -95,7 +94,6 @@ class Lamps:
         (folder / "prone.py").write_text(RETRIEVER)
 
     def run(self, out: str, *overrides: str, limits: Limits = SHORT, **options: Any) -> Run:
-        """Runs the project without the cache, in shards of a few documents."""
         return run(
             ["mine"],
             config=[self.config],
@@ -107,17 +105,14 @@ class Lamps:
         )
 
     def prone(self, **parameters: Any) -> list[str]:
-        """Returns overrides that use the retriever above."""
         retriever = {"class": f"{self.folder}/prone.py:Prone", "log": self.log, **parameters}
         return [f"retriever.{name}={value}" for name, value in retriever.items()]
 
     def same(self, run: str, expected: str) -> None:
-        """Compares two runs and their stores."""
         same_bytes(self.folder / run, self.folder / expected)
         assert self.rows(run) == self.rows(expected)
 
     def rows(self, out: str) -> list[FinishedRow]:
-        """Returns the rows of a run's stores."""
         stores = sorted((self.folder / out / "journal").rglob("*.sqlite"))
         return [row for store in stores for row in finished_in(store)]
 
@@ -129,7 +124,6 @@ class Lamps:
 
 @pytest.fixture
 def lamps(cluster: Any, tmp_path: Path) -> Lamps:
-    """Returns a new project."""
     return Lamps(cluster, tmp_path)
 
 
@@ -164,7 +158,6 @@ def test_a_worker_that_is_killed_is_replaced_and_poison_is_found(lamps: Lamps) -
 def test_a_cluster_on_which_all_workers_die_ends_the_run(
     lamps: Lamps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a message, instead of an endless loop."""
     monkeypatch.setattr(RayWorkers, "tries", 3)
     with (lamps.folder / "prone.py").open("a") as file:
         file.write("import sys\nif sys.argv[0] == '-c':\n    os._exit(3)\n")  # except in the driver
@@ -225,7 +218,6 @@ def test_the_command_line_takes_a_cluster_and_sends_its_own_code(lamps: Lamps) -
 
 @pytest.mark.slow
 def test_a_missing_cluster_is_reported(tmp_path: Path) -> None:
-    """With status 2."""
     arguments = ("run", "mine", "--config", project(tmp_path, examples=8), "--executor", "ray")
     line = command(*arguments, "--address", "127.0.0.1:1", "--out", tmp_path / "x")
     process = subprocess.run(line, capture_output=True, text=True, check=False)
@@ -238,7 +230,6 @@ def test_a_missing_cluster_is_reported(tmp_path: Path) -> None:
 def test_a_run_that_started_ray_can_be_interrupted_and_resumed(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    """Ctrl-C ends it after the current read; the resumed run has the same bytes."""
     config = project(tmp_path, examples=160)
     arguments = ("run", "mine", "--config", config, "--no-cache", "--shard-examples", "32", "--out")
     leporello(*arguments, tmp_path / "local", status=1)
@@ -258,7 +249,6 @@ def test_a_run_that_started_ray_can_be_interrupted_and_resumed(
 
 @pytest.mark.slow
 def test_ray_that_a_run_started_listens_only_on_this_machine() -> None:
-    """No process of Ray is reachable from another machine."""
     text = """
 import psutil
 from leporello.config.placement import Placement
@@ -274,7 +264,6 @@ print(len(listening) > 3 and {ip.removeprefix("::ffff:") for ip in listening})
 
 
 def batch_spec(folder: Path) -> JobGroupSpec:
-    """Returns the batch of a driver."""
     config = folder / "mine.yaml"
     if not config.exists():
         project(folder, examples=4)
@@ -344,7 +333,6 @@ def test_auto_means_one_worker_per_gpu(placement: Placement, workers: int, gpus:
 
 
 def test_set_accepts_parameters_of_ray_with_the_flag(tmp_path: Path) -> None:
-    """`--executor ray --set placement.worker_cpus=2`; without the flag it is refused."""
     config = project(tmp_path, examples=2)
     options: dict[str, Any] = {"config": [config], "overrides": ["placement.worker_cpus=2"]}
     [job] = prepare(RunOptions(["mine"], **options, executor="ray"))

@@ -330,7 +330,6 @@ def project(folder: Path, reader: str) -> Path:
 
 
 def loaded(folder: Path, reader: str, *overrides: str) -> Config:
-    """Returns the config with a reader of the plug-in."""
     return load_config([project(folder, reader)], overrides, ["mine"])
 
 

@@ -41,7 +41,6 @@ def test_a_table_restores_statistics(rows: list[dict[str, object]]) -> None:
 
 
 def statistics(*, counts: bool) -> StatisticsTable:
-    """Returns the statistics of 20,000 examples: counts or scores."""
     table = StatisticsTable()
     for number in range(20_000):
         table.append({"counts": [number, number + 1]} if counts else {"f1": number / 3})
@@ -87,7 +86,6 @@ def test_offsets_of_rows_are_on_disk() -> None:
 
 
 def test_a_full_disk_is_reported_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names TMPDIR."""
     monkeypatch.setattr("leporello.tasks.jsonl.scan.UNPROTECTED", "PRAGMA max_page_count = 10;")
     rows = [RowPlace(n + 1, n, 1, f"question-{n}", "d", "t", "", "") for n in range(10_000)]
     with pytest.raises(UserError, match=r"rows\.jsonl: the table of its rows .* set TMPDIR to"):

@@ -29,7 +29,6 @@ LIMITS = Limits(shard_examples=30)  # about four shards of 100 examples
 
 
 def run_lamps(config: Path, out: Path, *pipelines: str, **options: Any) -> Run:
-    """Runs pipelines, by default in this process."""
     options = {"workers": 0, "limits": LIMITS, "cached": False, **options}
     return run(pipelines or ["mine"], config=[config], out=out, **options)
 
@@ -42,7 +41,6 @@ def config(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def unbroken(config: Path) -> Path:
-    """An uninterrupted run of `mine` in this process."""
     out = config.parent / "unbroken"
     assert run_lamps(config, out).failures
     return out
@@ -52,7 +50,6 @@ def unbroken(config: Path) -> Path:
 def test_the_same_bytes_in_any_process(
     config: Path, tmp_path: Path, options: dict[str, int]
 ) -> None:
-    """In this process, in a worker with a selecting process, or in two workers."""
     unbroken, out = tmp_path / "unbroken", tmp_path / "out"
     run_lamps(config, unbroken, *PIPELINES)
     run_lamps(config, out, *PIPELINES, **options)
@@ -62,8 +59,6 @@ def test_the_same_bytes_in_any_process(
 def test_the_same_bytes_in_any_order_of_shards(
     config: Path, unbroken: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Results have the order of the task."""
-
     def backwards(*args: Any) -> Iterator[Shard]:
         yield from reversed([*cut(*args)])
 
@@ -93,7 +88,6 @@ def test_another_point_does_not_change_the_bytes_of_a_sweep(config: Path, tmp_pa
 
 
 def test_a_run_after_a_limit_repeats_only_the_last_shard(config: Path, unbroken: Path) -> None:
-    """The limit ended inside it."""
     out = config.parent / "out"
     assert run_lamps(config, out, limit=50).results[0].examples == 50
     before = store(out).read_bytes()
@@ -124,7 +118,6 @@ def test_a_limit_on_a_finished_run_scores_the_first_examples_and_keeps_all(
 
 
 def test_missing_results_are_restored_from_stores(config: Path, unbroken: Path) -> None:
-    """All of them or a single file, without any read."""
     contents = {name: (unbroken / "mine" / "lamps" / name).read_bytes() for name in FILES}
     before = len(read_lines(unbroken / "workers.jsonl"))
     for missing in (None, *FILES):
@@ -183,7 +176,6 @@ def test_the_shard_of_a_damaged_store_runs_again(
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_changed_result_is_reported_and_restored(config: Path, unbroken: Path, name: str) -> None:
-    """The message names the fix, which works."""
     path = unbroken / "mine" / "lamps" / name
     content = path.read_bytes()
     if b"1" not in content:

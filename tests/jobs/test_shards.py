@@ -68,7 +68,6 @@ class Stories:
 
 
 def lines(rows: Iterable[dict[str, Any]]) -> bytes:
-    """Returns rows as JSON Lines."""
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
@@ -86,7 +85,6 @@ def questions(stories: int = 7, per_story: int = 5) -> Rows:
 
 
 def ordered(stories: int = 6) -> Rows:
-    """Returns rows of summaries of reports, two rows per report."""
     rows = []
     for number in range(2 * stories):
         before, report = "Say.\n\nReport:\n", f"It rained {number // 2}.\n\n"
@@ -101,7 +99,6 @@ def ordered(stories: int = 6) -> Rows:
 
 
 def scrolls(folder: Path, *, unpacked: bool = False) -> Task:
-    """Returns a task of SCROLLS, zipped or not."""
     if unpacked:
         path = folder / "scrolls/qasper/validation.jsonl"
         path.parent.mkdir(parents=True)
@@ -139,7 +136,6 @@ def report_sum_sort(folder: Path) -> Task:
 
 
 def pan21(folder: Path) -> Task:
-    """Returns a folder of problems, one of them with an invalid truth."""
     for number in range(1, 13):
         (folder / f"problem-{number}.txt").write_text(f"One {number}.\n\nTwo.")
     (folder / "truth-problem-3.json").write_text("[]")
@@ -147,7 +143,6 @@ def pan21(folder: Path) -> Task:
 
 
 def shuffle_test(folder: Path) -> Task:
-    """Returns some texts with their shuffles."""
     rows = [{"id": str(n), "text": f"A {n}. B. C. D."} for n in range(3)]
     (folder / "rows.jsonl").write_bytes(lines(rows))
     return ShuffleTest(folder / "rows.jsonl", block_sizes=(1, 2), shuffles=2)
@@ -206,12 +201,10 @@ TASKS: dict[str, Callable[[Path], Task]] = {
 
 @pytest.fixture(scope="module", params=TASKS)
 def task(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Task:
-    """Every task, on small data."""
     return TASKS[request.param](tmp_path_factory.mktemp("data"))
 
 
 def shape(groups: Iterable[Sequence[Example]]) -> list[Shape]:
-    """Returns all fields of examples, document by document."""
     shapes = []
     for group in groups:
         document = group[0].document
@@ -225,18 +218,15 @@ NOWHERE = Document("", "")
 
 
 def copied(task: Any) -> Task:
-    """Returns a copy of a task, as in another process."""
     copy: Task = dataclasses.replace(task)
     return copy
 
 
 def iterated(task: Task, limit: int | None = None) -> list[Shape]:
-    """Returns a task's examples, document by document."""
     return shape(group for _, group in by_document(islice(task.examples(), limit)))
 
 
 def read(reader: TaskReader, shards: Iterable[Shard]) -> list[Shape]:
-    """Returns the shards' examples, document by document."""
     return shape(group for shard in shards for group in reader.documents(shard))
 
 
@@ -350,7 +340,6 @@ def test_the_order_of_rows_does_not_matter(values: list[Any], examples: int) -> 
 
 
 def forbidden(*_: object) -> Any:
-    """Replaces a function that must not be called."""
     raise AssertionError("called")
 
 
@@ -358,7 +347,6 @@ def forbidden(*_: object) -> Any:
 def test_a_worker_requires_only_the_shard(
     make: Callable[[Path], Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It neither scans the data first, nor requires the cached layout of another process."""
     task = make(tmp_path)
     expected, shards = iterated(task), [*cut(layout_of(task, "t"), 3)]
     monkeypatch.setattr(json_lines, "cached_layout", forbidden)
@@ -368,7 +356,6 @@ def test_a_worker_requires_only_the_shard(
 
 
 def test_an_archive_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the numbers of the shards ascend, also with gaps."""
     task = scrolls(tmp_path)
     shards = [*cut(layout_of(task, "t"), 1)]
     passes = []
@@ -431,7 +418,6 @@ def test_a_plug_in_may_override_only_the_examples(tmp_path: Path) -> None:
 
 
 def test_mistakes_of_plug_ins_are_reported() -> None:
-    """Invalid layouts, and examples on other documents than in the layout."""
     document = Document("d", "text")
 
     class Odd(Stories):
@@ -501,7 +487,6 @@ def test_a_read_only_cache_is_ignored(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_disk_that_is_too_small_for_a_layout_is_reported() -> None:
-    """The message names the fix."""
     message = "No space left on device; free disk space"
     with pytest.raises(UserError, match=message), Path("/dev/full").open("wb") as file:
         layouts._append(file, b"[]" * 10_000)
@@ -527,7 +512,6 @@ TEXT: dict[str, Any] = {"document": "text"}
 def test_faults_of_adjacent_rows_are_reported_before_any_work(
     tmp_path: Path, rows: Rows, message: str
 ) -> None:
-    """With their lines, also for a document whose rows are not adjacent."""
     (tmp_path / "rows.jsonl").write_bytes(lines({"id": str(n)} | r for n, r in enumerate(rows)))
     with pytest.raises(ConfigError, match=rf"rows\.jsonl:{message}"):
         JsonLines(tmp_path / "rows.jsonl", adjacent=True).check()
@@ -543,7 +527,6 @@ def test_adjacent_rows_may_ignore_the_name_of_the_document(tmp_path: Path) -> No
 
 @pytest.mark.integration
 def test_the_memory_of_a_layout_does_not_grow_with_its_rows(tmp_path: Path) -> None:
-    """Twenty thousand documents are split into shards in little memory."""
     rows = ({"id": str(n), "document_id": f"d{n}", "document": "w " * 20} for n in range(20_000))
     (tmp_path / "rows.jsonl").write_bytes(lines(rows))
     tracemalloc.start()

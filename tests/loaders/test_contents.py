@@ -16,7 +16,6 @@ from leporello.loaders.files import load_bytes
 
 
 def run(text: str, properties: str = "") -> str:
-    """Writes a run of Word."""
     return f"<w:r><w:rPr>{properties}</w:rPr><w:t xml:space='preserve'>{text}</w:t></w:r>"
 
 

@@ -29,12 +29,10 @@ def loaded(folder: Path, name: str, content: str) -> Document:
 
 
 def mail(text: str) -> str:
-    """Returns a mail with a body."""
     return f"From: a@x.example\nSubject: Oil\nDate: Fri, 3 May 2024 10:00:00 +0000\n\n{text}\n"
 
 
 def notebook(text: str) -> str:
-    """Returns a notebook with a text, and with an output of HTML."""
     cells = [
         {"cell_type": "markdown", "source": text},
         {"cell_type": "code", "source": "x", "outputs": [{"data": {"text/html": f"<p>{text}"}}]},

@@ -16,7 +16,6 @@ def read(body: str, preamble: str = "") -> Document:
 
 
 def size(document: Document, what: str) -> int:
-    """Returns the characters of losses of a kind."""
     return sum(loss.characters for loss in document.losses if loss.what == what)
 
 

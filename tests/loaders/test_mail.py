@@ -27,7 +27,6 @@ def part(kind: str, text: str | bytes, *headers: str) -> bytes:
 
 
 def multipart(subtype: str, *parts: bytes) -> bytes:
-    """Returns parts in a multipart."""
     mark = f"={subtype}{sum(map(len, parts))}="
     inner = b"".join(f"--{mark}\r\n".encode() + content + b"\r\n" for content in parts)
     head = f'Content-Type: multipart/{subtype}; boundary="{mark}"\r\n\r\n'
@@ -35,12 +34,10 @@ def multipart(subtype: str, *parts: bytes) -> bytes:
 
 
 def plain(text: str) -> bytes:
-    """Returns a part of plain text."""
     return part("text/plain; charset=utf-8", text)
 
 
 def page(text: str = PAGE) -> bytes:
-    """Returns a part of HTML."""
     return part("text/html; charset=utf-8", text)
 
 

@@ -451,7 +451,6 @@ def test_values_are_read_as_they_are(value: object, code: str, text: str) -> Non
 
 
 def changed(data: bytes, part: str, change: tuple[bytes, bytes]) -> bytes:
-    """Returns an archive with a change in one part."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     assert change[0] in parts[part]

@@ -69,7 +69,6 @@ def test_zero_scrolls(case: Case) -> None:
 
 
 def check(metric: Metric, case: Case) -> None:
-    """Compares the total and the score of each example."""
     rows = statistics_of(metric, case)
     scores = metric.aggregate(rows)
     assert scores[metric.name] == pytest.approx(case["score"], abs=1e-4)

@@ -66,7 +66,6 @@ def write_gguf(path: Path, model: PreTrainedModel, core: Tokenizer) -> None:
 
 
 def gguf_name(name: str) -> str:
-    """Returns the tensor's name in llama.cpp."""
     plain = {
         "model.embed_tokens.weight": "token_embd.weight",
         "model.norm.weight": "output_norm.weight",

@@ -38,7 +38,6 @@ PHASE = Phase(tokens=100, learning_rate=1e-3)
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
-    """Returns a folder with a tiny base, questions and settings."""
     save_base("bert", tmp_path / "base")
     write_files(tmp_path, {"questions.jsonl": rows()})
     (tmp_path / "settings.json").write_text(json.dumps(SETTINGS))

@@ -17,7 +17,6 @@ from recipes.style.recipe import glued, read_works
 
 
 def _works(folder: Path, authors: int) -> Path:
-    """Writes one text per author with the author's words; the last author is excluded."""
     chance, rows = Random(0), []
     for number in range(authors):
         words = [f"{letter}{number}w" for letter in "abcdefgh"]

@@ -36,7 +36,6 @@ def test_plots_are_learnt_from_summaries(tmp_path: Path) -> None:
 
 
 def _stories(folder: Path) -> Path:
-    """Writes stories with summaries in SQuALITY's format, and the settings."""
     plot = "One begins. Two goes on. Three goes on. Four goes on. Five ends."
     texts = [plot] * 3 + [f"{plot} Zora.", f"{plot} Secret."]
     rows = [

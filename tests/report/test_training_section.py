@@ -34,7 +34,6 @@ def folder_of_run(tmp_path: Path) -> Path:
 
 
 def report_of(folder: Path) -> tuple[Page, list[str]]:
-    """Returns the report, and its notes on training."""
     result = report([folder / "run"], folder / "page.html", draws=DRAWS)
     return Page(folder / "page.html"), [note for note in result.notes if "training" in note]
 
@@ -49,7 +48,6 @@ def change_record(folder: Path, **values: Any) -> None:
 
 
 def _curve(scale: float) -> list[dict[str, float]]:
-    """Returns a curve in the format of fine-tuning."""
     rows: list[dict[str, float]] = []
     for epoch in (1, 2):
         rows.append({"step": 10 * epoch - 5, "epoch": epoch - 0.5, "loss": scale / epoch})

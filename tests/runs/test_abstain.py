@@ -81,7 +81,6 @@ def test_ask_shows_a_sentence_without_an_answer(config: Path) -> None:
 
 @pytest.mark.parametrize("value", ["1.5", "-0.1", "true", "low", "[0.1, 0.2]", ".nan"])
 def test_a_wrong_threshold_is_reported_with_its_line(config: Path, value: str) -> None:
-    """Loading the config raises the error."""
     config.write_text(CONFIG.replace("0.5", value))
     with pytest.raises(UserError, match=r"mine.yaml:8.*abstain: must be one number from 0 to 1"):
         load_config([config])

@@ -66,7 +66,6 @@ def test_each_file_has_its_answer(folder: Path) -> None:
 
 
 def test_files_are_chosen_before_passages(folder: Path) -> None:
-    """`ask` takes a collection's name from YAML; it selects two files and a passage from each."""
     session = Session.open([Path("ferries")], AskSettings("each", config=[folder / "config.yaml"]))
     answer = session.ask("Who found the fax?")
     places = {passage.place.split()[0] for passage in answer.passages}
@@ -104,7 +103,6 @@ def test_rows_name_collections(folder: Path, *, adjacent: bool) -> None:
     ],
 )
 def test_a_wrong_collection_is_reported(tmp_path: Path, text: str, message: str) -> None:
-    """The message names the wrong entry with its line."""
     (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         load_config([tmp_path / "config.yaml"])

@@ -26,7 +26,6 @@ TEXTS = {
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
-    """Two documents and a file of fields."""
     write_files(tmp_path, {f"docs/{name}.txt": text for name, text in TEXTS.items()})
     write_files(tmp_path, {"fields.yaml": FIELDS})
     return tmp_path
@@ -48,7 +47,6 @@ def test_a_table_has_each_value_with_its_place(folder: Path) -> None:
 
 
 def test_texts_in_csv_are_not_formulas(tmp_path: Path) -> None:
-    """Texts of a document are escaped; numbers stay numbers."""
     name = "=HYPERLINK(1).txt"
     fields = "fields: {total: {type: number, description: What is the total?}}"
     write_files(tmp_path, {name: "The total is -5.", "fields.yaml": fields})
@@ -111,7 +109,6 @@ fields:
     ],
 )  # fmt: skip
 def test_faults_of_a_schema_have_their_line(folder: Path, name: str, text: str, fault: str) -> None:
-    """They are reported before a document is opened."""
     (folder / name).write_text(text, encoding="utf-8")
     out = folder / "table.csv"
     process = leporello("extract", "absent", "--schema", folder / name, "--out", out, status=2)
@@ -125,7 +122,6 @@ def test_faults_of_a_schema_have_their_line(folder: Path, name: str, text: str, 
 def test_a_table_that_cannot_be_written_is_an_early_error(
     folder: Path, out: str, fault: str
 ) -> None:
-    """It is reported before any document is read."""
     (folder / "d.csv").mkdir()
     schema = folder / "fields.yaml"
     process = leporello("extract", "absent", "--schema", schema, "--out", folder / out, status=2)

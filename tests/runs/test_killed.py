@@ -17,7 +17,6 @@ from lamps import ARGUMENTS, PIPELINES, began, project, same_bytes, stored
 
 
 def _start(config: Path, out: Path, *options: str, seconds: float = 0) -> subprocess.Popen[str]:
-    """Starts a run of `mine`."""
     return _start_command(command(*ARGUMENTS, config, "--out", out, *options), seconds)
 
 
@@ -31,7 +30,6 @@ def _start_command(line: list[str], seconds: float) -> subprocess.Popen[str]:
 
 
 def _workers(process: subprocess.Popen[str]) -> list[int]:
-    """Returns the ids of the processes that a run has started."""
     try:
         return [
             *map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
@@ -83,7 +81,6 @@ def _finish_killed(line: list[str], out: Path, stride: int, moments: random.Rand
 def test_runs_killed_at_random_moments_end_with_the_same_bytes(
     tmp_path: Path, kills: int, per_run: int, examples: int, runs: int
 ) -> None:
-    """After SIGKILL, runs with 0, 1 and 2 workers have the results of an uninterrupted run."""
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")  # noqa: T201 -- shown with a failure
     config, expected = project(tmp_path, examples=examples), tmp_path / "expected"
@@ -130,7 +127,6 @@ def test_nothing_finished_is_read_again(tmp_path: Path) -> None:
 def test_a_signal_ends_the_run_cleanly_and_shows_how_to_resume(
     tmp_path: Path, number: signal.Signals, workers: int
 ) -> None:
-    """The status is 130, 143 or 129; the current batch is stored; the same command resumes."""
     config = project(tmp_path, examples=60)
     leporello(*ARGUMENTS, config, "--out", tmp_path / "expected", "--no-cache", status=1)
     out = tmp_path / "out"
@@ -148,7 +144,6 @@ def test_a_signal_ends_the_run_cleanly_and_shows_how_to_resume(
 
 
 def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
-    """It does not wait for the current batch."""
     config = project(tmp_path, examples=40)
     process = _start(config, tmp_path / "out", seconds=600)
     until(began(tmp_path).exists)
@@ -163,7 +158,6 @@ def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
 
 
 def test_a_second_process_on_one_run_names_the_first(tmp_path: Path) -> None:
-    """It fails with the process id, host and start time of the first process."""
     config = project(tmp_path, examples=40)
     out = tmp_path / "out"
     with _start(config, out, seconds=600) as first:

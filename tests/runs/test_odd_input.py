@@ -24,7 +24,6 @@ ODD_TASKS = {
 
 
 def run_tasks(folder: Path, pipeline: dict[str, Any], tasks: dict[str, Any]) -> Run:
-    """Runs a pipeline on tasks."""
     config = folder / "odd.yaml"
     config.write_text(json.dumps({"pipelines": {"p": pipeline}, "tasks": tasks}), encoding="utf-8")
     limits = Limits(max_active=500, window=500)
@@ -33,7 +32,6 @@ def run_tasks(folder: Path, pipeline: dict[str, Any], tasks: dict[str, Any]) -> 
 
 
 def outcome(result: Run, task: str, pipeline: str) -> dict[str, Any]:
-    """Returns the predictions and failures of a pipeline on a task, by example id."""
     failed = {failure.example_id: failure for failure in result.failed(pipeline, task)}
     return {p.id: p for p in result.predictions(pipeline, task)} | failed
 

@@ -80,7 +80,6 @@ def test_wrong_arguments_are_reported(
 def test_questions_share_chunks_and_indexes(
     pipeline: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file is loaded once until it changes; several questions need one retriever call."""
     calls = Counter[str]()
 
     def count_calls(cls: type, name: str) -> None:
@@ -155,7 +154,6 @@ def test_a_cancelled_answer_stops_reading(pipeline: Pipeline) -> None:
 def test_results_convert_to_pandas_and_html(
     pipeline: Pipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers, runs and comparisons have both; HTML in documents is escaped."""
     answer = pipeline.answer(TEXT, QUESTIONS[1])
     assert "Ned &lt;b&gt;has&lt;/b&gt; a boat." in answer._repr_html_()
     assert answer.text in [*answer.to_pandas()["text"]]

@@ -96,7 +96,6 @@ def test_shared_steps_are_listed_once(config: Path) -> None:
 
 
 def test_the_plan_counts_cached_results(config: Path) -> None:
-    """After a run in another directory all is cached; another chunk size needs new results."""
     run(["mine"], config=[config], out=config.parent / "elsewhere", workers=0)
     assert [(step.needed, step.kept) for step in _plan(config).steps] == [(10, 10), (10, 10)]
     changed = _plan(config, "chunker.size=20", out=config.parent / "more")
@@ -132,7 +131,6 @@ def test_another_version_of_a_library_is_a_difference(
 
 
 def test_the_plan_is_printed_as_a_tree(config: Path) -> None:
-    """It shows shared steps, remaining work and time; after the run nothing remains."""
     arguments = ("mine", "--config", config, "--out", config.parent / "out")
     output = leporello("plan", *arguments).stdout
     assert "chunks by FixedTokens(size=50" in output
@@ -149,7 +147,6 @@ def _why(config: Path, kind: str) -> tuple[bool, str]:
 
 
 def test_why_names_the_first_field_that_differs(config: Path) -> None:
-    """It names a parameter, the plug-in's source, a model or the document."""
     run(["mine"], config=[config], out=config.parent / "out", workers=0)
     kinds = [(reuse.kind, reuse.kept) for reuse in why(config.parent / "out", "3-2")]
     assert kinds == [("chunks", True), ("index", True), *[("outputs", True)] * 3]
@@ -171,7 +168,6 @@ def test_why_names_the_first_field_that_differs(config: Path) -> None:
 
 
 def test_why_suggests_an_id_for_an_unknown_example(config: Path) -> None:
-    """The message names the most similar id."""
     run(["mine"], config=[config], out=config.parent / "out", limit=3, workers=0)
     with pytest.raises(UserError, match="did you mean"):
         why(config.parent / "out", "3-22")
@@ -180,7 +176,6 @@ def test_why_suggests_an_id_for_an_unknown_example(config: Path) -> None:
 
 
 def test_the_cache_is_listed_and_cleared(config: Path) -> None:
-    """`ls` counts entries by kind; `gc` limits the size, and a run recomputes removed entries."""
     run(["mine"], config=[config], out=config.parent / "out", workers=0)
     listing = json.loads(leporello("cache", "ls", "--json").stdout)
     assert {kind: counts["entries"] for kind, counts in listing["kinds"].items()} == {
@@ -210,7 +205,6 @@ def test_the_cache_is_listed_and_cleared(config: Path) -> None:
 def test_gc_asks_on_a_terminal_before_it_removes_much(
     tmp_path: Path, words: tuple[str, ...], answer: bytes, remains: bool
 ) -> None:
-    """It asks for more than 100 MB, unless `--yes` is given."""
     import pty
 
     entry = tmp_path / "entries" / "v1" / "index" / "ab" / "cd.safetensors"

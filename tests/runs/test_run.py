@@ -79,7 +79,6 @@ def test_a_run_returns_results_and_predictions(config: Path, tmp_path: Path) -> 
 def test_the_manifest_and_the_resolved_config_describe_the_run(
     config: Path, tmp_path: Path
 ) -> None:
-    """Every default is written, and run.yaml is a valid config."""
     run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert {"leporello", "python", "libraries", "limits", "jobs"} <= manifest.keys()
@@ -93,7 +92,6 @@ def test_the_manifest_and_the_resolved_config_describe_the_run(
 
 
 def test_later_pipelines_join_a_run_directory(config: Path, tmp_path: Path) -> None:
-    """Earlier pipelines stay in the manifest and in run.yaml."""
     out = tmp_path / "out"
     run(["mine@retriever.k=1"], ["rows"], config=[config], out=out, workers=0)
     run(["lead"], ["rows"], config=[config], out=out, workers=0)
@@ -102,13 +100,11 @@ def test_later_pipelines_join_a_run_directory(config: Path, tmp_path: Path) -> N
 
 
 def test_a_directory_with_other_files_is_left_alone(config: Path, tmp_path: Path) -> None:
-    """A run never writes to a directory with files that do not belong to a run."""
     with pytest.raises(UserError, match="has other files"):
         run(["lead"], ["rows"], config=[config], out=tmp_path, workers=0)
 
 
 def test_the_faults_of_all_tasks_are_reported_together(config: Path, tmp_path: Path) -> None:
-    """Data is read and checked before the run starts."""
     text = config.read_text() + (
         "  bad: {class: JsonLines, path: bad.jsonl}\n"
         "  worse: {class: JsonLines, path: worse.jsonl}\n"
@@ -122,7 +118,6 @@ def test_the_faults_of_all_tasks_are_reported_together(config: Path, tmp_path: P
 
 
 def test_ask_takes_one_pipeline(config: Path, tmp_path: Path) -> None:
-    """For a swept pipeline, the point must be named."""
     text = tmp_path / "text.txt"
     text.write_text("one two three", encoding="utf-8")
     answer = ask(text, "three", pipeline="mine@retriever.k=1", config=[config])
@@ -170,7 +165,6 @@ class Mine:
     ],
 )
 def test_a_plug_in_task_with_errors_is_reported(tmp_path: Path, body: str, message: str) -> None:
-    """The message names the task and the error, so that the user can fix it."""
     config = [_plug_in_task(tmp_path, body)]
     with pytest.raises(UserError, match="task 't'") as caught:
         run(["lead"], ["t"], config=config, out=tmp_path / "out", workers=0)
@@ -325,7 +319,6 @@ def test_an_answer_is_normalised_only_if_the_pipeline_declares_it(tmp_path: Path
 def test_numbers_out_of_range_are_refused_before_a_run_has_a_directory(
     config: Path, tmp_path: Path, options: dict[str, Any], fault: str
 ) -> None:
-    """The message names the option."""
     with pytest.raises(UserError, match=fault):
         run(["best-sentence"], ["sample"], config=[config], out=tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()

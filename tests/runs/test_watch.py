@@ -68,7 +68,6 @@ run(
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    """Starts the run, and is_waiting until its manifest exists."""
     process = subprocess.Popen(
         [sys.executable, "-c", RUN], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
@@ -77,7 +76,6 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def progress_of(watch: Watch) -> JobProgress:
-    """Returns the progress of the run's only job."""
     [job] = watch.look()
     return job
 
@@ -125,7 +123,6 @@ def test_a_killed_run(folder: Path) -> None:
 
 
 def test_a_shard_that_is_tried_again(folder: Path) -> None:
-    """Every crash of a worker is shown."""
     (folder / "go").touch()
     assert start(folder).wait(60) == 0
     rows = [json.loads(line) for line in (folder / "out/workers.jsonl").read_text().splitlines()]
@@ -137,6 +134,5 @@ def test_a_shard_that_is_tried_again(folder: Path) -> None:
 
 
 def test_no_run(tmp_path: Path) -> None:
-    """A directory without a run is an error."""
     with pytest.raises(UserError, match="is not a run"):
         Watch(tmp_path)

@@ -80,7 +80,6 @@ def _page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 
 def ask(page: Page, question: str) -> Locator:
-    """Asks a question with the keyboard, and returns the answer's element."""
     page.keyboard.press("Escape")
     page.keyboard.press("/")
     page.keyboard.press("Control+a")

@@ -30,5 +30,4 @@ class TestChunkers(ChunkerContract):
 
     @pytest.fixture(params=chunkers.__all__)
     def maker(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
-        """Maker of each exported chunker."""
         return MAKERS[request.param]

@@ -110,7 +110,6 @@ class TestOrderByMatch(CombinerContract):
     examples = tuple(replace(e, choices=QUESTIONS) for e in examples_on(DOCUMENTS, QUESTIONS))
 
     def inputs_of(self, examples: Sequence[Example]) -> Any:
-        """Returns the examples with choices."""
         return super().inputs_of([replace(e, choices=QUESTIONS) for e in examples])
 
 
@@ -125,7 +124,6 @@ class TestTruncate(CombinerContract):
     )
 
     def inputs_of(self, examples: Sequence[Example]) -> Any:
-        """Returns the examples with the official prompt."""
         return super().inputs_of([replace(e, metadata=OFFICIAL.metadata()) for e in examples])
 
 

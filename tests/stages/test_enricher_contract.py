@@ -36,5 +36,4 @@ class TestEnrichers(EnricherContract):
 
     @pytest.fixture(params=MAKERS)
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Maker of each enricher."""
         return MAKERS[request.param]

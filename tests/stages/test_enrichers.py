@@ -36,11 +36,9 @@ class Constant:
     times: int = 1
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output per input."""
         return [Output(self.text * self.times) for _ in inputs]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns numbers of characters."""
         return [len(text) for text in texts]
 
 
@@ -60,7 +58,6 @@ def everything(
 
 
 def depth(passage: Chunk) -> int:
-    """Returns the number of levels between a passage and the document."""
     return max(level for level, _ in derivation(passage))
 
 

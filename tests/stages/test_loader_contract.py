@@ -26,7 +26,6 @@ class TestLoaders(LoaderContract):
 
     @pytest.fixture(params=loaders.__all__)
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Maker of each exported loader."""
         maker: Maker = getattr(loaders, request.param)
         return maker
 

@@ -18,5 +18,4 @@ class TestMetrics(MetricContract):
 
     @pytest.fixture(params=[name for name in METRICS if name not in JAVA])
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Maker of each metric."""
         return METRICS[request.param]

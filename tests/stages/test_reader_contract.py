@@ -80,7 +80,6 @@ class TestReaders(ReaderContract):
 
     @pytest.fixture(params=TEXTS)
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Maker of each reader."""
         return TEXTS[request.param]
 
 
@@ -92,11 +91,9 @@ class TestChoosing(ReaderContract):
 
     @pytest.fixture(params=CHOOSING)
     def maker(self, request: pytest.FixtureRequest) -> Maker:
-        """Maker of each reader."""
         return CHOOSING[request.param]
 
     def inputs_of(self, examples: Sequence[Example]) -> list[Read]:
-        """Returns the inputs with choices."""
         return [replace(read, choices=CHOICES) for read in super().inputs_of(examples)]
 
 
@@ -145,7 +142,6 @@ class TestNetworks(ReaderContract):
 
     @pytest.fixture(params=NETWORKS)
     def maker(self, request: pytest.FixtureRequest, models: Callable[[str], str]) -> Maker:
-        """Maker of each reader."""
         return lambda: NETWORKS[request.param](models)
 
 
@@ -169,11 +165,9 @@ class TestOnePassage(ReaderContract):
 
     @pytest.fixture(params=ONE_PASSAGE)
     def maker(self, request: pytest.FixtureRequest, models: Callable[[str], str]) -> Maker:
-        """Maker of each reader."""
         return lambda: ONE_PASSAGE[request.param](models)
 
     def inputs_of(self, examples: Sequence[Example]) -> list[Read]:
-        """Returns the beginning of each text."""
         texts = [(e.document, min(99, len(e.document.text))) for e in examples]
         return [Read((document.chunk(0, end),), "Who?") for document, end in texts]
 
@@ -190,13 +184,11 @@ class TestPairs(ReaderContract):
 
     @pytest.fixture(params=PAIRS)
     def maker(self, request: pytest.FixtureRequest, models: Callable[[str], str]) -> Maker:
-        """Maker of each reader."""
         if request.param == "Precedence":
             return readers.Precedence
         return lambda: readers.PairClassifier(models("pairs"))
 
     def inputs_of(self, examples: Sequence[Example]) -> list[Read]:
-        """Returns pairs of the text and the question."""
         return [Read((), pair=(e.document.text, e.question)) for e in examples]
 
 
@@ -207,7 +199,6 @@ class TestEndpoint(ReaderContract):
 
     @pytest.fixture
     def maker(self) -> Iterator[Maker]:
-        """Maker of a reader that calls the server."""
         with running(lambda request: reply(request, request.prompt[:40])) as server:
             yield lambda: endpoint(server)
 

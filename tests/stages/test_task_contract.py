@@ -41,7 +41,6 @@ def scrolls(folder: Path) -> Path:
 
 
 def papers(folder: Path) -> Path:
-    """Writes papers in the layout of their data set."""
     content = (
         {"article_id": f"p{n}", "article_text": [f"Part {n} ."], "abstract_text": ["<S> A . </S>"]}
         for n in range(3)
@@ -62,18 +61,15 @@ def films(folder: Path) -> Path:
 
 
 def talks(folder: Path) -> Path:
-    """Writes two talks with summaries."""
     more = ({"input": STORY * 9 + end, "output": ["The cellar."]} for end in ("", "So be it."))
     return rows(folder, "muld/vlsp_test.json.bz2", *more)
 
 
 def shuffled(folder: Path) -> Path:
-    """Writes two texts for the shuffle test."""
     return rows(folder, "rows.jsonl", *({"id": i, "text": STORY} for i in "ab"))
 
 
 def zero_scrolls(folder: Path) -> Path:
-    """Writes a row with offsets."""
     row = zero_scrolls_row("r0", text=STORY, query="Who?", output="Ina")
     return rows(folder, "zero_scrolls/qasper/validation.jsonl", row)
 
@@ -103,7 +99,6 @@ def stories(folder: Path) -> Path:
 
 
 def problems(folder: Path) -> Path:
-    """Writes two problems of authorship, one of them with its truth."""
     for number in (1, 2):
         (folder / f"problem-{number}.txt").write_text(STORY, encoding="utf-8")
     truth = {"site": "a", "structure": ["A"], "paragraph-authors": [1, 2], "multi-author": 1}
@@ -112,7 +107,6 @@ def problems(folder: Path) -> Path:
 
 
 def tar(folder: Path) -> Path:
-    """Writes an archive of two samples."""
     with tarfile.open(folder / "a.tar", "w") as archive:
         for name, text in {"a.txt": STORY, "a.json": '{"question": "Who?"}', "b.txt": "B."}.items():
             member = tarfile.TarInfo(name)

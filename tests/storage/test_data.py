@@ -43,7 +43,6 @@ tasks:
 
 
 def download(url: str) -> Path:
-    """Returns this machine's copy of a URL."""
     return Location(url).copy()
 
 
@@ -54,7 +53,6 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    """A server with rows and a document."""
     rows = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
     with serving(Web({"/data/rows.jsonl": rows, "/data/docs/one.txt": ONE})) as server:
         yield server
@@ -62,7 +60,6 @@ def web() -> Iterator[Web]:
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty object store."""
     monkeypatch.setenv("SHELF", str(tmp_path / "shelf"))
     (tmp_path / "shelf" / "bucket").mkdir(parents=True)
     register()
@@ -82,7 +79,6 @@ def _predictions(folder: Path, config: Path) -> bytes:
 
 
 def test_rows_at_a_url_give_the_predictions_of_local_rows(tmp_path: Path, web: Web) -> None:
-    """Predictions are the same bytes; the run's config has the URL, not the path of the copy."""
     for name, content in web.files.items():
         file = tmp_path / "here" / name.removeprefix("/data/")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +128,6 @@ def test_a_download_without_a_size_has_a_limit(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_circle_of_links_is_reported(tmp_path: Path) -> None:
-    """For every path that a user gives, also within the circle."""
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     with pytest.raises(UserError, match="circle/run: is a link that leads to itself"):
         to_path(tmp_path / "circle" / "run")
@@ -156,7 +151,6 @@ def test_a_changed_file_is_downloaded_again(web: Web) -> None:
 
 
 def test_a_run_on_changed_data_is_another_run(tmp_path: Path, web: Web) -> None:
-    """As with local files, the directory of the earlier run is refused."""
     config = _config(tmp_path / "there", f"{web.url}/data/rows.jsonl")
     _predictions(tmp_path / "run", config)
     web.files["/data/docs/one.txt"] += b" It rained."
@@ -180,14 +174,12 @@ def test_the_error_of_an_unavailable_server_names_earlier_copies(web: Web) -> No
 def test_the_error_of_a_request_has_the_url_and_the_reason(
     web: Web, status: int, message: str
 ) -> None:
-    """The status of the server is reported as a sentence."""
     web.status = status
     with pytest.raises(UserError, match=f"{web.url}/data/x.txt: .*{message}"):
         load(to_path(f"{web.url}/data/x.txt"))
 
 
 def test_an_interrupted_download_leaves_no_copy(web: Web) -> None:
-    """The next access downloads the file again."""
     web.cut = 10
     url = f"{web.url}/data/docs/one.txt"
     with pytest.raises(UserError, match=f"{url}: the server .* is not valid .*10 bytes"):
@@ -212,7 +204,6 @@ def test_a_file_that_changes_during_the_download_is_rejected(
 
 
 def test_simultaneous_accesses_download_a_file_once(web: Web) -> None:
-    """The other threads wait for the first one, and use its copy."""
     web.files["/large"] = bytes(30_000_000)
     copies: list[Path] = []
     threads = [
@@ -227,7 +218,6 @@ def test_simultaneous_accesses_download_a_file_once(web: Web) -> None:
 
 
 def test_a_row_may_name_its_document_by_a_url(tmp_path: Path, web: Web) -> None:
-    """This works for local and remote rows; the document's id is the URL."""
     url = f"{web.url}/data/docs/one.txt"
     row = json.dumps({"id": "a", "document_path": url}) + "\n"
     (tmp_path / "rows.jsonl").write_text(row, encoding="utf-8")
@@ -247,7 +237,6 @@ def test_rows_at_a_url_cannot_name_local_files(web: Web, path: str) -> None:
 
 
 def test_official_data_may_be_at_a_url(tmp_path: Path, web: Web) -> None:
-    """`--data` takes a URL; the error of a missing split has its URL."""
     row = {"id": "1", "pid": "1_0", "input": "Who?\n\nA fox.", "output": "A fox."}
     web.files["/all/scrolls/qasper/test.jsonl"] = json.dumps(row).encode() + b"\n"
     [example] = Scrolls("qasper", "test", to_path(f"{web.url}/all")).examples()
@@ -259,7 +248,6 @@ def test_official_data_may_be_at_a_url(tmp_path: Path, web: Web) -> None:
 
 
 def test_a_folder_of_an_object_store_is_a_folder(shelf: Path) -> None:
-    """PAN's folders are listed, and their files downloaded."""
     for name, content in {"problem-1.txt": "One.\nTwo.", "truth-problem-1.json": "{}"}.items():
         (shelf / "bucket" / name).write_text(content, encoding="utf-8")
     task = Pan21(to_path("shelf://bucket"))
@@ -278,7 +266,6 @@ def test_a_folder_of_an_object_store_is_a_folder(shelf: Path) -> None:
 def test_a_slow_store_and_a_full_disk_are_reported(
     fault: OSError, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error has the URL and the reason."""
     monkeypatch.setattr(Shelf, "fault", fault)
     with pytest.raises(UserError, match=f"shelf://bucket/x: .*{message}"):
         download("shelf://bucket/x")
@@ -304,7 +291,6 @@ def test_a_secret_in_a_url_is_rejected_and_not_repeated(tmp_path: Path) -> None:
 def test_a_secret_in_the_environment_opens_the_file_and_is_written_nowhere(
     tmp_path: Path, web: Web, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Files of the run, log lines and errors contain the variable's name."""
     web.password = "hush/hush"  # noqa: S105 -- not a real password
     monkeypatch.setenv("SECRET", web.password)
     host = web.url.removeprefix("http://")
@@ -337,7 +323,6 @@ def test_a_secret_in_the_environment_opens_the_file_and_is_written_nowhere(
 def test_an_invalid_url_is_reported(
     url: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No server is contacted first."""
     missing = {"class": "lostfs_not_there.Lost", "err": "Install lostfs to access it"}
     monkeypatch.setitem(known_implementations, "lost", missing)
     with pytest.raises(UserError, match=message):
@@ -345,7 +330,6 @@ def test_an_invalid_url_is_reported(
 
 
 def test_a_missing_package_of_an_extra_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message contains the complete command."""
     missing = {"class": "s3fs_not_there.S3", "err": "Install s3fs"}
     monkeypatch.setitem(known_implementations, "s3", missing)
     monkeypatch.delitem(_registry, "s3", raising=False)
@@ -374,13 +358,11 @@ def test_only_runs_are_written_to_urls() -> None:
 
 
 def test_a_stages_file_at_a_url_is_identified_by_its_content(web: Web) -> None:
-    """A stage depends on the file's content, listed under its URL."""
     url = f"{web.url}/data/docs/one.txt"
     assert files_of([to_path(url)]) == {url: model_fingerprint(str(download(url)))}
 
 
 def test_copies_are_listed_and_removed_with_the_cache(tmp_path: Path, web: Web) -> None:
-    """They count as entries of the cache, and can be downloaded again."""
     download(f"{web.url}/data/docs/one.txt")
     cache = Cache(tmp_path / "cache")
     assert [(entry.kind, entry.size >= len(ONE)) for entry in cache.entries()] == [("files", True)]
@@ -389,7 +371,6 @@ def test_copies_are_listed_and_removed_with_the_cache(tmp_path: Path, web: Web) 
 
 
 def test_ask_takes_a_url(web: Web, tmp_path: Path) -> None:
-    """The URL has a query after its suffix, which determines the loader."""
     web.files["/x.html"] = b"<h1>Hill</h1><p>A fox ran over the hill.</p>"
     config = _config(tmp_path / "c", "x")
     url = f"{web.url}/x.html?version=2"

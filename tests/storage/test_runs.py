@@ -66,7 +66,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A config with a pipeline and a task."""
     rows = ({"id": f"q{n}", "document": f"Lamp {n}.", "question": f"{n}?"} for n in range(EXAMPLES))
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (tmp_path / "lamps.jsonl").write_text(text, encoding="utf-8")
@@ -117,7 +116,6 @@ def _lock(store: Path, *, minutes: float) -> None:
 def test_a_run_at_a_url_leaves_the_files_of_a_local_run(
     tmp_path: Path, store: Path, config: Path
 ) -> None:
-    """The same files, the same predictions, and no lock."""
     _run(config)
     _run(config, tmp_path / "here")
     remote, local = _files(store), _files(tmp_path / "here")
@@ -175,7 +173,6 @@ def test_a_terminated_run_uploads_its_results_and_unlocks(
 def test_failed_uploads_are_kept_and_repeated_by_the_next_run(
     tmp_path: Path, store: Path, config: Path
 ) -> None:
-    """The error names the local copy."""
     Shelf.writes = 3  # the lock, manifest and config
     with pytest.raises(UserError, match="cannot be reached") as caught:
         _run(config)
@@ -207,7 +204,6 @@ def test_an_updated_run_replaces_the_results_in_the_store(
 def test_an_unusable_store_stops_a_run_before_it_starts(
     tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Access is denied, the store times out, the bucket is missing, the URL is a web server."""
     monkeypatch.setattr(Shelf, "fault", PermissionError("AccessDenied"))
     with pytest.raises(UserError, match=f"{URL}/.*: access is refused"):
         _run(config)
@@ -223,7 +219,6 @@ def test_an_unusable_store_stops_a_run_before_it_starts(
 
 
 def test_a_file_url_is_a_local_path(tmp_path: Path, config: Path) -> None:
-    """`file://` needs neither a copy nor a lock."""
     out = f"file://{tmp_path / 'run'}"
     arguments = ("mine", "--task", "lamps", "--config", config, "--workers", "0", "--out", out)
     leporello("run", *arguments)
@@ -234,7 +229,6 @@ def test_a_file_url_is_a_local_path(tmp_path: Path, config: Path) -> None:
 
 
 def test_other_files_at_a_url_are_left_alone(store: Path) -> None:
-    """Runs refuse folders with other files, as they do on the disk."""
     _write(store, {"thesis.txt": "mine"})
     with (
         pytest.raises(UserError, match=r"contains other files \(thesis.txt, …\) and no run"),
@@ -246,7 +240,6 @@ def test_other_files_at_a_url_are_left_alone(store: Path) -> None:
 
 
 def test_a_deleted_run_is_not_silently_restored(store: Path) -> None:
-    """The error explains how to start again and how to restore the run."""
     with remote_run(URL) as first:
         _write(first.directory, {"manifest.json": "{}"})
         first.put("manifest.json")
@@ -275,7 +268,6 @@ def test_local_files_remain_if_the_run_is_the_same(store: Path) -> None:
 
 
 def test_a_file_that_was_not_uploaded_is_newer_than_the_remote_one(store: Path) -> None:
-    """The older version at the URL does not overwrite it."""
     with remote_run(URL) as first:
         _write(first.directory, {"manifest.json": "{}", "scores": "old"})
         first.put("manifest.json", "scores")
@@ -288,7 +280,6 @@ def test_a_file_that_was_not_uploaded_is_newer_than_the_remote_one(store: Path) 
 
 
 def test_finished_files_of_a_killed_process_are_uploaded(store: Path) -> None:
-    """Its incomplete files are ignored."""
     with remote_run(URL) as first:
         _write(first.directory, {"manifest.json": "{}"})
         first.put("manifest.json")
@@ -312,7 +303,6 @@ def test_the_store_of_a_killed_worker_is_uploaded_by_the_next_one(store: Path) -
 
 
 def test_only_new_files_are_downloaded(store: Path) -> None:
-    """The second time downloads nothing, not even files that this machine uploaded."""
     _write(store, {"manifest.json": "{}", **SHARD})
     with remote_run(URL) as first:
         assert _files(first.directory) == _files(store)
@@ -338,7 +328,6 @@ def test_a_name_outside_the_copy_is_rejected(
 
 
 def test_locally_deleted_files_are_deleted_at_the_url(tmp_path: Path, store: Path) -> None:
-    """Only those under the given names are deleted."""
     _write(tmp_path, SHARD)
     remote = RemoteRun(URL, tmp_path)
     remote.put("journal", "mine")
@@ -366,7 +355,6 @@ def test_the_driver_downloads_files_of_workers_on_other_machines(tmp_path: Path)
 def test_a_store_of_folders_has_only_complete_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An interrupted upload does not replace a file."""
     url, memory = "memory://bucket/run", fsspec.filesystem("memory")
     remote = RemoteRun(url, tmp_path)
     _write(tmp_path, {"manifest.json": "first"})
@@ -396,7 +384,6 @@ def test_a_store_of_folders_has_only_complete_files(
 
 
 def test_a_run_that_another_machine_has_locked_is_refused(store: Path) -> None:
-    """The error names the process and the time when the lock expires."""
     _lock(store, minutes=5)
     with (
         pytest.raises(UserError, match=r"process 1 on far .* is running there.*try again ten min"),
@@ -407,7 +394,6 @@ def test_a_run_that_another_machine_has_locked_is_refused(store: Path) -> None:
 
 
 def test_a_stale_lock_is_taken_over(store: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The log reports it; files that are not valid locks are replaced too."""
     _lock(store, minutes=11)
     with caplog.at_level(logging.INFO, "leporello"), remote_run(URL):
         assert "taken over from process 1 on far" in caplog.text
@@ -448,7 +434,6 @@ def test_only_one_of_several_simultaneous_machines_gets_the_lock(
 def test_the_lock_is_refreshed_while_it_is_held(
     store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is refreshed every minute (here, more often); failures are logged and retried."""
     monkeypatch.setattr(runs, "_EVERY", 0.01)
 
     def refresh_time() -> float:

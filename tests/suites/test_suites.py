@@ -100,7 +100,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def here(*words: str | Path) -> str:
-    """Returns the output of a command, run in this process."""
     return CliRunner().invoke(application(), [*map(str, words)], catch_exceptions=False).stdout
 
 

@@ -22,7 +22,6 @@ DOCUMENT = Document("d", "abcd", parts=PARTS)
 
 
 def example(*references: str, choices: tuple[str, ...] = ()) -> Example:
-    """Returns an example with four parts."""
     return Example("x", DOCUMENT, choices=choices, references=references)
 
 

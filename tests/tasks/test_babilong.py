@@ -23,7 +23,6 @@ ROWS = """1 Ina moved to the garden.
 
 
 def written(folder: Path, text: str = ROWS) -> Path:
-    """Writes a data directory with this file of qa1, and returns it."""
     place = folder / "babilong/tasks_1-20_v1-2/en-10k"
     place.mkdir(parents=True, exist_ok=True)
     (place / "qa1_single-supporting-fact_train.txt").write_text(text)

@@ -52,13 +52,11 @@ RENAMED = [
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Returns an empty cache, which the test uses."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 def summary(examples: Iterable[Example]) -> list[tuple[Any, ...]]:
-    """Returns the compared values of examples, sorted by id."""
     return sorted((int(e.id), e.document.text, e.question, e.references, e.fault) for e in examples)
 
 
@@ -293,7 +291,6 @@ def test_folders_of_datasets_are_read(tmp_path: Path) -> None:
 
 
 def tar(path: Path, members: Mapping[str, bytes], mode: Any = "w") -> None:
-    """Writes a tar of these members."""
     with tarfile.open(path, mode) as archive:
         for name, content in members.items():
             info = tarfile.TarInfo(name)

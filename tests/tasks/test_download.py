@@ -23,13 +23,11 @@ def put(hub: Web, repository: str, name: str, content: bytes) -> None:
 
 
 def ranges(hub: Web) -> list[str | None]:
-    """Returns the ranges of all downloads."""
     return [requested for method, _, requested in hub.requests if method == "GET"]
 
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    """Starts a hub on this machine."""
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 100_000)
     with serving(Web()) as web:
         monkeypatch.setenv("HF_ENDPOINT", web.url)

@@ -161,21 +161,18 @@ def test_evidence_outside_the_document_is_a_fault_of_its_example(
 
 
 def locked(path: Path) -> None:
-    """Writes a PDF with a password."""
     canvas = Canvas(str(path), encrypt=StandardEncryption("key", ownerPassword="owner"))
     canvas.drawString(72, 700, "secret")
     canvas.save()
 
 
 def scanned(path: Path) -> None:
-    """Writes a PDF whose pages have no text."""
     canvas = Canvas(str(path))
     canvas.rect(10, 10, 50, 50)
     canvas.save()
 
 
 def huge(path: Path) -> None:
-    """Makes a sparse file of 1 TiB."""
     with path.open("wb") as file:
         file.truncate(2**40)
 

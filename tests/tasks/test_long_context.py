@@ -89,7 +89,6 @@ def test_a_list_of_objects_is_read_row_by_row(
 
 
 def longbench(name: str = "qasper", **more: object) -> Row:
-    """Returns a row in the format of LongBench."""
     fields = {"input": "Who?", "context": "He.", "answers": ["he"], "length": 1}
     return {**fields, "dataset": name, "language": "en", "all_classes": None, "_id": "a", **more}
 

@@ -22,7 +22,6 @@ VARIANTS = ("", "-fit", "-each", "-dense", "-fusion")
 
 
 def book(number: int) -> str:
-    """Returns a text with one paragraph per place."""
     about = [
         f"In the {place} the wind blew all night. Person{number}{n} found the key in the {place}."
         f" Nobody in the {place} knew of it, and so the day went by as days do."

@@ -65,7 +65,6 @@ def trained(pipeline: str, place: Path) -> tuple[str, list[Path]]:
 
 
 def answers(outcome: Run, pipeline: str) -> list[dict[str, Any]]:
-    """Returns the combiner's answer for each document."""
     return [json.loads(p.prediction) for p in outcome.predictions(pipeline, "muld/style_change")]
 
 

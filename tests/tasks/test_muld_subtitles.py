@@ -35,7 +35,6 @@ def folder(tmp_path: Path, tiny: Callable[[str], str]) -> Path:
 
 
 def ran(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Runs the pipeline on the films; returns the predictions and the calls."""
     out = ("--data", folder / "data", "--config", folder / "mine.yaml", "--out", folder / "out")
     leporello("run", *HERE, "tiny", "--task", "films", *out)
     [file] = (folder / "out").glob("*/**/predictions.jsonl")

@@ -50,7 +50,6 @@ def only(task: Task) -> Example:
 
 
 def shape(task: Task) -> list[tuple[Any, ...]]:
-    """Returns the data of a task's examples, in order."""
     return [
         (e.id, e.document.id, e.document.text, e.document.parts, e.question, e.choices,
          e.references, e.fault, dict(e.metadata))
@@ -194,7 +193,6 @@ def test_the_fingerprint_changes_with_the_rows(tmp_path: Path) -> None:
 
 
 def test_a_test_split_without_gold_runs(tmp_path: Path) -> None:
-    """Outputs may be null or missing; the examples have no references."""
     rows = [row("a", f"Q\n\n{STORY}", None), row("b", f"Q\n\n{STORY}")]
     del rows[1]["output"]
     put(tmp_path, "scrolls/qasper/test.jsonl", rows)

@@ -17,7 +17,6 @@ from leporello.tasks import Pan21
 
 
 def write(folder: Path, number: int, text: str, authors: list[int] | None, **more: Any) -> None:
-    """Writes a problem, with a truth file unless authors is None."""
     (folder / f"problem-{number}.txt").write_text(text, encoding="utf-8")
     if authors is not None:
         truth = {"site": "a site", "structure": ["A"], "paragraph-authors": authors, **more}

@@ -44,7 +44,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def scored(place: Path, trained: Trained, out: Path) -> float:
-    """Returns the exact match of a trained pipeline on the test split."""
     files = [place / "mine.yaml", trained.config]
     names = ([trained.pipeline], ["lookup"])
     [result] = run(*names, config=files, split="test", out=out, workers=0).results

@@ -51,7 +51,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def quick(folder: Path) -> Path:
-    """Returns a config in which subtitles are scored without METEOR, which would start Java."""
     (folder / "quick.yaml").write_text(
         "tasks: {muld/opensubtitles: {class: Muld, name: opensubtitles, metrics: [f1]}}"
     )

@@ -12,7 +12,6 @@ from word_labels import CONFIG, PLUGIN, row
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Returns a folder with a config, a plug-in, and a train and a test split."""
     (tmp_path / "plugin.py").write_text(PLUGIN)
     (tmp_path / "mine.yaml").write_text(CONFIG)
     pairs = [("sun and beach", "warm"), ("ice and snow", "cold"), ("hot sun today", "warm")]

@@ -41,7 +41,6 @@ HERE = ("tune", "mine", "--config", "mine.yaml", "--json")
 
 
 def rows(documents: int, words: int, first: int = 0) -> str:
-    """Returns documents whose answer is their first words."""
     names = [f"a{n} b{n} c{n} d{n} e{n} f{n} g{n}" for n in range(first, first + documents)]
     return "".join(
         json.dumps({"id": f"{n}", "document": text, "references": [" ".join(text.split()[:words])]})

@@ -77,7 +77,6 @@ SAMPLE = [
 
 
 def _train(name: str) -> Tokenizer:
-    """Trains a tokenizer of some kind on a few words."""
     if name == "word_piece":
         trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106 -- a token of text
         trained.normalizer = normalizers.BertNormalizer()
@@ -127,7 +126,6 @@ def largest_cluster(tokens: list[tuple[int, int]]) -> int:
 
 
 def check(entry: Entry, text: str, size: int, overlap: int, model: str) -> None:
-    """Asserts the properties of all chunkers."""
     document = Document("d", text)
     chunker = entry.build(size, overlap if entry.overlaps else 0, model)
     spans = list(chunker.chunk(document))

@@ -34,7 +34,6 @@ NOTE = "no headings found: divided at paragraphs"
 
 
 def chunks(chunker: Sections, text: str) -> list[str]:
-    """Returns the texts of chunks; asserts that no notes were reported."""
     document = Document("d", text)
     with collect_notes() as notes:
         spans = list(chunker.chunk(document))

@@ -22,7 +22,6 @@ BOTH: list[Any] = [AssignAuthors, ClusterAuthors]
 
 
 def document(count: int) -> Document:
-    """Returns a document with a number of paragraphs, which are its parts."""
     text = "\n".join(f"Paragraph {n}." for n in range(count))
     starts = [0, *(place + 1 for place, mark in enumerate(text) if mark == "\n")]
     ends = [start - 1 for start in starts[1:]] + [len(text)]
@@ -40,7 +39,6 @@ def hits(example: Example) -> list[Hit]:
 
 
 def drive(combiner: Any, example: Example, probability: Any) -> tuple[Any, list[Read]]:
-    """Runs a combiner with a function that returns the probability of a pair."""
     answer = lambda read: Output("", score=probability(read))  # noqa: E731 -- short
     value, rounds = one_example.drive(combiner, example.without_gold(), hits(example), answer)
     assert len(rounds) <= 1

@@ -37,7 +37,6 @@ def _drive(
     example: Example = EXAMPLE,
     **reader: Any,
 ) -> tuple[Any, list[list[Read]]]:
-    """Runs a combiner to its end; returns its value and the reads of each round."""
     return drive(combiner, example, hits, answer, **reader)
 
 

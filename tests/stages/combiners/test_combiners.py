@@ -27,7 +27,6 @@ def _drive(
     example: Example = EXAMPLE,
     fits: int = 2,
 ) -> tuple[Any, list[list[Read]]]:
-    """Runs a combiner to its end; returns its value and the reads of each round."""
     return drive(combiner, example, hits, answer, fits=fits)
 
 

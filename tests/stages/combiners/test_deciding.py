@@ -53,7 +53,6 @@ TWO = (ByRole(Stuff(), "cheap", hits=1), Stuff())
 
 
 def finished(combiner: Any, answer: Constant, /, **roles: Constant) -> ActiveExample:
-    """Returns the finished example of a question."""
     stages = Pipeline(Paragraphs(size=12), BM25(k=3), answer, combiner, roles=roles)
     example = Example("e", TALE, question="What colour were the boots of the cat?")
     return run_example(stages, example)[0]

@@ -29,7 +29,6 @@ CHUNKS, LINES = LineByLine(), Lines()
 
 
 def shout(text: str) -> str:
-    """Returns the text in capitals, with its line breaks."""
     return text.upper()
 
 
@@ -41,7 +40,6 @@ def flat(text: str) -> str:
 def drive(
     combiner: LineByLine, document: Document, hits: Sequence[Hit], answer: Answer = shout
 ) -> tuple[str, list[list[str]], list[str]]:
-    """Returns the value of a combiner, the texts of each round, and the notes."""
     example = Example("e", document, instruction="Translate.")
 
     def output(read: Read) -> Output:
@@ -54,7 +52,6 @@ def drive(
 
 
 def chunked(text: str, chunker: Any = LINES) -> tuple[Document, list[Hit]]:
-    """Returns a document and all its chunks as hits."""
     document = Document("d", text)
     return document, [Hit(chunk, 0.0) for chunk in divide(chunker, document)]
 
@@ -62,7 +59,6 @@ def chunked(text: str, chunker: Any = LINES) -> tuple[Document, list[Hit]]:
 def translated(
     text: str, answer: Answer = shout, combiner: LineByLine = CHUNKS, chunker: Any = LINES
 ) -> str:
-    """Returns the value for a text whose chunks are all selected."""
     return drive(combiner, *chunked(text, chunker), answer)[0]
 
 
@@ -162,7 +158,6 @@ VTT = (
 
 
 def subtitled(folder: Path, name: str, data: bytes, answer: Answer, unit: Any = "chunk") -> str:
-    """Returns the subtitle file that LineByLine makes from a file."""
     (folder / name).write_bytes(data)
     document = load(folder / name)
     hits = [Hit(chunk, 0.0) for chunk in divide(Lines(9), document)]

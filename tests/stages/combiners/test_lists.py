@@ -27,7 +27,6 @@ WHERE = ((0, 25), (26, 36), (37, len(TEXT)))
 def _run(
     combiner: Any, outputs: Sequence[str], where: Sequence[tuple[int, int]] = WHERE
 ) -> tuple[Any, list[Read]]:
-    """Returns the value of a combiner for some outputs of chunks, and its reads."""
     hits = [Hit(DOCUMENT.chunk(*span), 1.0) for span in where]
     texts = iter(outputs)
     value, rounds = drive(combiner, EXAMPLE, hits[::-1], lambda _: Output(next(texts)))

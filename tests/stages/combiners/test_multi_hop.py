@@ -69,7 +69,6 @@ def _text(passage: Chunk | str) -> str:
 def _finished(
     combiner: Any, k: int = 2, output: str = "", example: Example = EXAMPLE
 ) -> tuple[ActiveExample, list[list[Read]]]:
-    """Returns a finished example, and the reads of each round."""
     stages = Pipeline(Paragraphs(), BM25(k=k), Copy(output), combiner)
     return run_example(stages, example)
 

@@ -46,13 +46,11 @@ def hits(example: Example) -> list[Hit]:
 def drive(
     combiner: Any, example: Example, answer: Callable[[Read], Output], search: Any = None
 ) -> tuple[str, list[list[Read]]]:
-    """Runs a combiner to its end, either with hits or with a search."""
     first = [] if search else hits(example)
     return one_example.drive(combiner, example, first, answer, search)
 
 
 def texts_of(read: Read) -> tuple[str, str]:
-    """Returns the two texts of a read of `OrderByPairs`."""
     if read.pair:
         return read.pair
     _, first, _, second = read.passages
@@ -236,7 +234,6 @@ SUMMARIES = ("the king arrives", "nobody pays", "a fox is asleep: it sleeps", "b
 
 
 def search_in(example: Example, k: int = 20) -> Callable[[Search], tuple[Hit, ...]]:
-    """Returns a function that answers searches in the document."""
     chunks = divide(FixedTokens(4), example.document)
 
     def answer(search: Search) -> tuple[Hit, ...]:
@@ -247,7 +244,6 @@ def search_in(example: Example, k: int = 20) -> Callable[[Search], tuple[Hit, ..
 
 
 def unread(read: Read) -> Output:
-    """Fails if it is called."""
     raise AssertionError(read)
 
 

@@ -50,7 +50,6 @@ def final_read(
     fit: Callable[[Read], int],
     reader: Seq2Seq | None = None,
 ) -> tuple[Read, Any]:
-    """Returns the last read of a combiner, and its value."""
     generator = combiner.combine(example, ())
     assert not isinstance(generator, (str, int, float, list, dict))
     answers: Any = None

@@ -38,7 +38,6 @@ class Numbers:
         return [Output("", scores=(min(0.0, value), min(0.0, -value))) for value in odds]
 
     def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns one token per text."""
         return [1 for _ in texts]
 
 

@@ -38,7 +38,6 @@ def _inputs() -> tuple[list[Read], list[str]]:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with a trained model."""
     folder = tmp_path_factory.mktemp("trained")
     assert Classifier().learn(*_inputs(), folder) == {"model": "./model"}
     return folder / "model"
@@ -46,7 +45,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Folder of a tiny BERT with a head for two labels."""
     folder = tmp_path_factory.mktemp("bert")
     save_classifier("bert", folder, LABELS)
     return str(folder)

@@ -31,7 +31,6 @@ HALVES = (FERRY.chunk(0, 91), FERRY.chunk(93, len(FERRY.text)))
 
 @pytest.fixture(scope="module", name="reader")
 def _reader() -> Embedded:
-    """Reader as in the pipelines."""
     return Embedded(unanswerable="unanswerable")
 
 

@@ -130,7 +130,6 @@ class Service:
     looked: int = 0
 
     def __call__(self, request: Request) -> None:
-        """Answers one request."""
         place = request.path.removeprefix("/v1")
         request.send(self._answer(place, request).encode())
 

@@ -40,7 +40,6 @@ def test_missing_usage_is_estimated(usage: object) -> None:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Cache for one test."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -78,7 +78,6 @@ class Pair(NamedTuple):
 
 @cache
 def loaded(model: str) -> tuple[Any, Any]:
-    """Returns the tokenizer and the model, loaded by transformers."""
     return AutoTokenizer.from_pretrained(model), AutoModelForQuestionAnswering.from_pretrained(
         model
     )

@@ -56,7 +56,6 @@ def reader(folder: Callable[[str], str]) -> Callable[..., FusionInDecoder]:
 
 
 def story(prefix: str = "") -> Read:
-    """Returns a read of the story after a text."""
     return Read((*filter(None, [prefix]), DOCUMENT.chunk(0, len(DOCUMENT.text))))
 
 

@@ -38,14 +38,12 @@ def save_encoder(place: Path, seed: int = 0) -> None:
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Folder of a tiny BERT without a head."""
     place = tmp_path_factory.mktemp("encoder")
     save_encoder(place)
     return str(place)
 
 
 def interaction(encoder: str, batch_size: int = 4) -> LateInteraction:
-    """Returns a comparison with an input window of 16 tokens."""
     return LateInteraction(encoder, 16, batch_size, "cpu")
 
 

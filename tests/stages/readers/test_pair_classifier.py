@@ -23,12 +23,10 @@ NOUNS = ("mill", "cat", "sea", "captain", "road", "letter", "king", "rain", "lam
 
 
 def plain(chance: random.Random) -> str:
-    """Returns a paragraph of short sentences."""
     return " ".join(f"The {chance.choice(NOUNS)} saw a {chance.choice(NOUNS)}." for _ in range(6))
 
 
 def ornate(chance: random.Random) -> str:
-    """Returns a paragraph of one long sentence with dashes and quotes."""
     parts = (f"which, upon the {chance.choice(NOUNS)}—alas!—had never been" for _ in range(4))
     return f"“Whether {'; '.join(parts)}, I cannot, indeed, pretend to say,” he’d replied."
 

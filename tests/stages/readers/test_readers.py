@@ -55,7 +55,6 @@ def loaded(model: str) -> PreTrainedTokenizerFast:
 
 
 def size(reader: AnyReader, read: Read) -> int:
-    """Returns the number of tokens of the rendered prompt."""
     tokens = loaded(reader.model)
     is_chat = bool(tokens.chat_template)
     return len(tokens(reader.render(read), add_special_tokens=not is_chat)["input_ids"])

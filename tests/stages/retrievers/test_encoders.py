@@ -25,7 +25,6 @@ TEXT = (
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Folder of a tiny ColBERT."""
     place = tmp_path_factory.mktemp("token-vectors")
     save_token_vectors(place)
     return str(place / "colbert")

@@ -139,7 +139,6 @@ def test_scores_of_tfidf_equal_those_of_scikit_learn(
 
 
 def joined(texts: Sequence[str]) -> list[Chunk]:
-    """Returns the chunks of a document that consists of texts."""
     document = Document("d", "\t".join(texts))
     ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
     return [document.chunk(e - len(t) - 1, e - 1) for t, e in zip(texts, ends, strict=True)]

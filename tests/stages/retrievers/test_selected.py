@@ -18,7 +18,6 @@ EVERYTHING = "every section would be left out: all are selected"
 
 
 def thesis(*titles: str) -> str:
-    """Returns a document of headings with text below them."""
     return "\n\n".join(f"{title}\n\n{TEXT}" for title in titles) + "\n"
 
 
@@ -27,7 +26,6 @@ def selected(
     retriever: Selected = Selected(),  # noqa: B008 -- frozen
     chunker: Chunker = Sections(level=9),  # noqa: B008 -- frozen
 ) -> list[str]:
-    """Returns the first lines of the hits."""
     document = Document("d", text)
     with collect_notes() as notes:
         chunks = divide(chunker, document)
