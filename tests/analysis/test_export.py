@@ -8,7 +8,7 @@ from pathlib import Path
 import ir_measures
 import pyarrow.parquet as pq
 import pytest
-from command_line import leporello, read_lines, write_files
+from command_line import read_lines, write_files
 from ir_measures import RR, R
 from results import reseal
 
@@ -125,13 +125,6 @@ def test_equal_scores_keep_their_ranks(result: Run, tmp_path: Path) -> None:
     run_file = tmp_path / "mine@retriever.k=3" / "mills.run"
     lines = [line.split() for line in run_file.read_text().splitlines()]
     assert [float(line[4]) for line in lines[:3]] == [3, 2, 1]
-
-
-def test_on_the_command_line(result: Run, tmp_path: Path) -> None:
-    output = leporello(
-        "export", result.directory, "--format", "trec", "--out", tmp_path / "o"
-    ).stdout
-    assert (tmp_path / "o/breaks/mills.run") in map(Path, output.split())
 
 
 # -- trackers -----------------------------------------------------------------------------------

@@ -108,9 +108,7 @@ def test_a_base_classs_files_count_from_its_own_source_file(
         ("repeatable: bool = False", r"is a parameter: annotate it as ClassVar\[bool\]"),
     ],
 )
-def test_a_wrong_declaration_is_a_fault_of_the_config(
-    tmp_path: Path, declarations: str, message: str
-) -> None:
+def test_a_wrong_declaration_is_a_fault(tmp_path: Path, declarations: str, message: str) -> None:
     write(tmp_path, declarations)
     (tmp_path / "mine.yaml").write_text(CONFIG)
     with pytest.raises(ConfigError, match=rf"mine.yaml:3: .*Says\..*{message}"):
@@ -166,9 +164,7 @@ def test_a_run_that_depends_on_a_declared_file_refuses_another_content(folder: P
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_reused_results_of_a_class_that_declares_nothing_print_one_line(
-    folder: Path, workers: str
-) -> None:
+def test_reused_results_without_declarations_print_one_line(folder: Path, workers: str) -> None:
     """So do results of a finished run; the first run prints no such line."""
     write(folder, "")
     line = "plug.py:Says does not declare depends_on: its results are reused"

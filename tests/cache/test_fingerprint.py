@@ -93,9 +93,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return fingerprint_in_subprocess(plug_in(tmp_path_factory.mktemp("first") / "plug-in"))
 
 
-def test_a_plug_in_is_the_same_in_every_process_and_folder(
-    first: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_plug_in_is_the_same_everywhere(first: dict[str, Any], tmp_path: Path) -> None:
     assert first == fingerprint_in_subprocess(plug_in(tmp_path / "two"))
     assert first["class"] == "mine.py:Mine"
     assert first["python"] == f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -169,9 +167,7 @@ def test_models_count_by_their_content(tmp_path: Path) -> None:
     assert key_of(FixedTokens())["models"] == {} == key_of(Words())["models"]
 
 
-def test_a_fingerprint_covers_the_hardware_of_a_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fingerprint_covers_the_hardware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU's outputs are not reused on a CPU; without a model the hardware does not matter."""
     (tmp_path / "config.json").write_text("{}")
 
@@ -221,9 +217,7 @@ def test_only_libraries_that_affect_results_count(
     library_versions.cache_clear()
 
 
-def test_a_signature_is_the_same_on_every_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signature_is_the_same_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only cache keys, not signatures, contain the GPU and the build of torch."""
     parameters = {"model": str(tokenizer_file(tmp_path / "tokenizer", "one"))}
     keys, signatures = [], []

@@ -47,9 +47,7 @@ def test_finding_sources_imports_nothing() -> None:
     assert not {"torch", "transformers"} & (set(sys.modules) - before)
 
 
-def test_a_module_that_is_not_imported_yet_is_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unimported_module_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "late_parts").mkdir()
     (tmp_path / "late_parts" / "__init__.py").write_text("raise SystemExit('run')\n")
     (tmp_path / "late_parts" / "deep.py").write_text("raise SystemExit('run')\n")

@@ -171,9 +171,7 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, place: int, change: int) -> N
         read(path, canonical(RECIPE))
 
 
-def test_an_entry_under_another_name_is_not_returned(
-    stored: Cache, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_renamed_entry_is_not_returned(stored: Cache, caplog: pytest.LogCaptureFixture) -> None:
     other_recipe = {**RECIPE, "text": "ac"}
     stored.put("index", other_recipe, {"x": 1})
     file_of_other = next(e.path for e in stored.entries() if e.recipe() == other_recipe)

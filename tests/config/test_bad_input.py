@@ -181,9 +181,7 @@ def test_a_bad_file_is_reported_with_all_its_faults(
     _check(sorted(_errors(tmp_path, texts)), tuple(sorted(expected)))
 
 
-def test_a_pipeline_that_replaces_a_built_in_one_is_named_with_its_faults(
-    tmp_path: Path,
-) -> None:
+def test_a_pipeline_that_replaces_a_built_in_one_is_named_with_its_faults(tmp_path: Path) -> None:
     """The faults themselves are in a built-in file, which the user does not know."""
     lines = _errors(
         tmp_path,

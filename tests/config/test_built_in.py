@@ -36,9 +36,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules")
-def test_the_table_of_names_is_that_of_the_catalogue(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_table_of_names_is_that_of_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
     """The table must be written again after a built-in file changes."""
     runpy.run_module("leporello.config.reference.catalogue", run_name="__main__")
     table = FILES[0].parent / "papers" / "names.json"

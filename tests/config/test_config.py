@@ -85,9 +85,7 @@ def test_a_list_sweeps_where_the_parameter_takes_no_list(tmp_path: Path) -> None
          [".retriever=First", ".retriever=Random"]),
     ],
 )  # fmt: skip
-def test_whole_stages_and_nested_ones_can_be_swept(
-    tmp_path: Path, retriever: str, names: list[str]
-) -> None:
+def test_whole_and_nested_stages_sweep(tmp_path: Path, retriever: str, names: list[str]) -> None:
     config = _load(tmp_path, f"pipelines: {{m: {{retriever: {retriever}, reader: Lead}}}}")
     assert [p.name for p in config.pipelines["m"]] == [f"m@retriever{name}" for name in names]
 

@@ -62,9 +62,7 @@ def config(folder: Path, retriever: str) -> Path:
     return file
 
 
-def test_a_class_of_a_package_is_named_like_a_built_in_one(
-    install: Install, tmp_path: Path
-) -> None:
+def test_a_package_class_is_named_like_a_built_in_one(install: Install, tmp_path: Path) -> None:
     install("last_ones", retrievers="Last = last_ones:Last")
     [point] = load_config([config(tmp_path, "{class: Last, k: 2}")]).pipelines["mine"]
     assert point.build().retriever.k == 2

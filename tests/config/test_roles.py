@@ -21,9 +21,7 @@ def _points(folder: Path, text: str, *overrides: str) -> Mapping[str, Sequence[P
     return load_config([file], overrides, ["mine"] if overrides else ()).pipelines
 
 
-def test_each_role_has_its_reader_and_no_role_is_that_of_answers(
-    tmp_path: Path,
-) -> None:
+def test_each_role_has_its_reader_and_no_role_is_that_of_answers(tmp_path: Path) -> None:
     [point] = _points(tmp_path, f"  mine: {{{READERS}}}")["mine"]
     stages = point.build()
     assert isinstance(stages.reader, BestSentence)

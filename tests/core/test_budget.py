@@ -38,9 +38,7 @@ def test_workers_share_the_remaining_budget() -> None:
     ("workers", "tokens", "is_spent"),
     [(1, 0, True), (2, 9_800, False), (2, 9_900, True), (150, 9_800, False), (201, 9_800, True)],
 )
-def test_a_shared_budget_ends_when_little_is_left(
-    workers: int, tokens: int, is_spent: bool
-) -> None:
+def test_shared_budgets_end_when_little_is_left(workers: int, tokens: int, is_spent: bool) -> None:
     """A budget is spent if at most 1 % or less than one token per worker remains."""
     shared = SharedBudget(Budget(tokens=10_000), workers, Ledger(input_tokens=tokens))
     assert shared.is_spent is is_spent

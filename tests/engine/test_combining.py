@@ -61,13 +61,6 @@ def test_a_question_that_breaks_the_retriever_fails_alone() -> None:
     assert "in retrieve" in rows[1]["failure"]["traceback"]
 
 
-def test_a_failed_example_scores_as_an_empty_prediction() -> None:
-    example = Example("bad", Document("d", "w"), question="broken", references=("w",))
-    rows = run([example])
-    [f1] = metrics_of(["f1"]).values()
-    assert f1.score(rows[0]["statistics"]["f1"]) == 0.0
-
-
 def test_requests_without_a_read_are_answered_at_once() -> None:
     @dataclass(frozen=True)
     class Curious:
@@ -132,34 +125,6 @@ def test_the_coverage_counts_selected_read_and_cut_characters() -> None:
     }
     assert sum(ledger[part] for part in PARTS) == 8
     assert rows[0]["prediction"]["read"] == [[0, 2]]
-
-
-def test_a_document_is_chunked_once_for_all_its_questions() -> None:
-    chunked: list[str] = []
-
-    @dataclass(frozen=True)
-    class Counting(Words):
-        def chunk(self, document: Document) -> Iterator[Span]:
-            chunked.append(document.id)
-            return super().chunk(document)
-
-    run(questions(30, documents=3), chunker=Counting())
-    assert chunked == ["d0", "d1", "d2"]
-
-
-def test_a_chunker_that_takes_the_question_runs_once_per_example() -> None:
-    """Its chunks may differ from question to question."""
-
-    @dataclass(frozen=True)
-    class Around:
-        def chunk(self, document: Document, question: str) -> Iterator[Span]:
-            start = document.text.index(question)
-            yield Span(start, start + len(question))
-
-    document = Document("d", "w0 w1 w2")
-    examples = [Example(q, document, question=q) for q in ("w0", "w2")]
-    rows = run(examples, chunker=Around())
-    assert [row["prediction"]["hits"] for row in rows] == [[[0, 2, 1.0]], [[6, 8, 1.0]]]
 
 
 def test_scores_that_are_not_numbers_are_ignored() -> None:
@@ -238,9 +203,7 @@ def _shown(reply: Reply) -> str:
 
 @pytest.mark.parametrize("schema", ["", '{"type": "string"}'])
 @pytest.mark.parametrize("nested", [False, True])
-def test_a_failed_read_is_a_value_for_a_combiner_that_declares_it(
-    nested: bool, schema: str
-) -> None:
+def test_failed_reads_are_values_for_a_combiner_that_declares_it(nested: bool, schema: str) -> None:
     """It is thrown into other combiners; also for nested combiners."""
     example = Example("e", Document("d", "good bad fine"), "", schema=schema)
 

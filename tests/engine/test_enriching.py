@@ -26,7 +26,7 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return config, folder / "whole"
 
 
-def test_a_run_killed_at_every_commit_makes_the_same_passages(
+def test_a_run_killed_anywhere_makes_the_same_passages(
     finished_run: tuple[Path, Path],
 ) -> None:
     config, unbroken = finished_run

@@ -57,9 +57,7 @@ class Quick(Mates):
 
 
 @pytest.mark.parametrize(("reader", "most"), [(Mates(), 8), (Quick(), 40)])
-def test_a_batch_is_as_large_as_the_run_or_the_class_of_the_reader_allows(
-    reader: Mates, most: int
-) -> None:
+def test_a_batch_is_as_large_as_the_run_or_the_reader_allows(reader: Mates, most: int) -> None:
     run(None, [LONG], Limits(max_active=5, window=8), reader=reader)
     assert max(map(len, reader.batches)) == most
 

@@ -15,13 +15,7 @@ from toy_stages import All, Chain, Mates, TwoRounds, Words, questions
 from leporello.config import Pipeline
 from leporello.core.errors import ReadError, UserError
 from leporello.core.records import Document, Example, Output, Read, Reply
-from leporello.engine.database import (
-    DamagedStoreError,
-    StoreKey,
-    connected,
-    counts_in,
-    finished_in,
-)
+from leporello.engine.database import DamagedStoreError, StoreKey, connected, counts_in, finished_in
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.engine.store import Store
 from leporello.testing.text_contract import killed_after
@@ -192,7 +186,8 @@ def test_a_full_disk_stops_the_run_and_keeps_finished_examples(
     path, expected = tmp_path / "s.sqlite", answered(None, 80)
     with monkeypatch.context() as patch:
         patch.setattr("leporello.engine.store.connected", full)
-        with pytest.raises(UserError, match="cannot be written to: database or disk is full"):
+        message = "cannot be written to: database or disk is full; finished examples are kept"
+        with pytest.raises(UserError, match=message):
             answered(path, 80)
     assert answered(path, 80) == expected
 

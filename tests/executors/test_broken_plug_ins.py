@@ -389,9 +389,7 @@ def test_a_broken_task_is_refused_with_a_message(tmp_path: Path, how: str) -> No
         ("memory", 0, "was processed in smaller batches, since memory ran out (reader: Memory"),
     ],
 )
-def test_failures_of_complete_batches_are_reported(
-    tmp_path: Path, how: str, status: int, note: str
-) -> None:
+def test_failures_of_batches_are_reported(tmp_path: Path, how: str, status: int, note: str) -> None:
     """With the examples, in the summary and by the status; lack of memory is not a fault."""
     line = ("--config", _config(tmp_path), "--workers", "0", "--no-cache", "--unsupervised")
     process = leporello("run", f"reader-{how}", *line, "--out", tmp_path / "out", status=status)

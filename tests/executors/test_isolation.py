@@ -49,19 +49,6 @@ def test_only_an_example_that_takes_too_long_fails(tmp_path: Path) -> None:
     }
 
 
-def test_a_process_that_cannot_be_interrupted_is_killed(tmp_path: Path) -> None:
-    """Code that never returns to the interpreter is killed from outside, and not retried."""
-    project = Project(tmp_path, "one", "retriever: hang in C", "three")
-    plug_in = tmp_path / "plug.py"
-    shorter = "from leporello.engine import failures\nfailures._GRACE = 1.0\n"
-    plug_in.write_text(plug_in.read_text() + shorter)
-    project.run(workers=1, limits=Limits(example_timeout=0.2))
-    assert project.failures() == {
-        "q1": ("retriever", "exceeded its time limit by far, and could not be interrupted")
-    }
-    assert project.outcomes() == ["died", "died", "finished"]  # in a batch, then alone
-
-
 def test_the_next_run_retries_failed_examples(tmp_path: Path) -> None:
     project = Project(tmp_path, "one", "reader: fail", "three", "retriever: raise")
     assert project.run().failures == 2

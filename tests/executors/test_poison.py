@@ -9,7 +9,6 @@ import pytest
 from misbehaving import PLUG_IN, Project
 
 from leporello.api import UserError
-from leporello.engine.limits import Limits
 
 KILLED = "its process was killed by signal 9 (9 is often lack of memory) each time"
 LEFT = "its process ended with status 0 each time"
@@ -39,15 +38,6 @@ def test_a_question_that_kills_its_worker_fails_alone(
     project.holds_all_others()
     assert project.outcomes() == ["died"] * deaths + ["finished"]
     assert not list((tmp_path / "out" / "attempts").rglob("*.jsonl"))
-
-
-@pytest.mark.slow
-def test_only_the_read_in_a_slot_that_kills_fails(tmp_path: Path) -> None:
-    """Also if reads of several shards share the slots."""
-    project = Project(tmp_path, "1", "2", "3", "reader: kill", "5", "6", reader="Sliding")
-    project.run(workers=1, limits=Limits(shard_examples=2))
-    assert project.failures() == {"q3": ("reader", KILLED)}
-    project.holds_all_others()
 
 
 def test_an_example_that_exceeds_the_memory_of_a_worker_fails(tmp_path: Path) -> None:

@@ -155,9 +155,7 @@ def test_a_worker_that_is_killed_is_replaced_and_poison_is_found(lamps: Lamps) -
 
 
 @pytest.mark.slow
-def test_a_cluster_on_which_all_workers_die_ends_the_run(
-    lamps: Lamps, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_of_dying_workers_ends_it(lamps: Lamps, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RayWorkers, "tries", 3)
     with (lamps.folder / "prone.py").open("a") as file:
         file.write("import sys\nif sys.argv[0] == '-c':\n    os._exit(3)\n")  # except in the driver
@@ -227,9 +225,7 @@ def test_a_missing_cluster_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_started_ray_can_be_interrupted_and_resumed(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+def test_an_interrupted_run_on_ray_is_resumed(tmp_path: Path, number: signal.Signals) -> None:
     config = project(tmp_path, examples=160)
     arguments = ("run", "mine", "--config", config, "--no-cache", "--shard-examples", "32", "--out")
     leporello(*arguments, tmp_path / "local", status=1)
@@ -271,9 +267,7 @@ def batch_spec(folder: Path) -> JobGroupSpec:
     return JobGroupSpec([job.pipeline], [""], {}, job.task, folder, Limits(), None, 0, "d")
 
 
-def test_files_of_plug_ins_are_sent_to_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plug_in_files_are_sent_to_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plug-in's file, its imports and its declared files, and no other file beside the YAML."""
     project(tmp_path, examples=4)
     monkeypatch.setenv("COLOUR", "red")

@@ -15,7 +15,7 @@ from command_line import ROOT
 LIMITS = {
     "product lines": 79_700,
     "product modules": 495,
-    "test lines": 42_810,
+    "test lines": 41_800,
     "words of docs": 20_000,
 }
 PRODUCT = ("leporello", "chunkers", "enrichers", "retrievers", "readers", "combiners")

@@ -77,9 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in commands()}))
-def test_the_commands_of_a_guide_run(
-    folder: Path, page: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_of_a_guide_run(folder: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEPORELLO_DATA", str(folder / "DATA"))
     for command in (command for name, command in commands() if name == page):
         if any(re.search(pattern, command) for pattern in ASIDE.values()):

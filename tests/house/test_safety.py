@@ -226,9 +226,7 @@ def test_code_and_pickles_of_an_embedder_are_not_run(
     assert "evil" not in sys.modules
 
 
-def test_embedders_come_without_pickles_and_code(
-    embedder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_embedders_have_no_pickles_or_code(embedder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments: list[Any] = []
 
     def download(model: str, ignore_patterns: list[str]) -> str:
@@ -333,9 +331,7 @@ def loaded(folder: Path, reader: str, *overrides: str) -> Config:
     return load_config([project(folder, reader)], overrides, ["mine"])
 
 
-def test_only_the_stage_has_the_value_of_a_named_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_stage_has_a_keys_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORACLE_KEY", SECRET)
     headers = "{Authorization: $ORACLE_KEY}"
     reader = f"{{class: './oracle.py:Oracle', api_key: $ORACLE_KEY, headers: {headers}}}"

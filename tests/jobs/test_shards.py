@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from official_rows import sorting_row
 
 from leporello.cache.store import Cache
 from leporello.core.errors import ConfigError, UserError
@@ -85,17 +86,10 @@ def questions(stories: int = 7, per_story: int = 5) -> Rows:
 
 
 def ordered(stories: int = 6) -> Rows:
-    rows = []
-    for number in range(2 * stories):
-        before, report = "Say.\n\nReport:\n", f"It rained {number // 2}.\n\n"
-        first, second = "Summary 1: One.\n", f"Summary 2: Two {number}.\n"
-        text = before + report + first + second
-        offsets = {"document_start_index": len(before), "document_end_index": len(text)}
-        offsets |= {"query_start_index": len(text), "query_end_index": len(text)}
-        starts = [len(before + report), len(before + report + first)]
-        row = {"id": str(number), "input": text, "output": "2, 1", "truncation_seperator": ""}
-        rows.append(row | offsets | {"inner_docs_start_indices": starts})
-    return rows
+    return [
+        sorting_row(str(n), f"It rained {n // 2}.", ("One.", f"Two {n}."), "2, 1")
+        for n in range(2 * stories)
+    ]
 
 
 def scrolls(folder: Path, *, unpacked: bool = False) -> Task:
@@ -438,9 +432,7 @@ def test_mistakes_of_plug_ins_are_reported() -> None:
 
 
 @pytest.mark.parametrize("make", [mixed_rows, adjacent_rows, scrolls])
-def test_data_that_differ_from_the_layout_are_reported(
-    make: Callable[[Path], Task], tmp_path: Path
-) -> None:
+def test_changed_data_are_reported(make: Callable[[Path], Task], tmp_path: Path) -> None:
     """A worker with a changed file raises, and does not read other documents instead."""
     task = make(tmp_path)
     shards = [*cut(layout_of(task, "t"), 3)]
@@ -457,9 +449,7 @@ def test_data_that_differ_from_the_layout_are_reported(
 # -- cached layouts ------------------------------------------------------------------------------
 
 
-def test_a_file_is_scanned_once_for_all_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_runs_scan_a_file_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The layout is cached by hash; other parameters, or a damaged entry, scan the file again."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     task = mixed_rows(tmp_path)
@@ -509,7 +499,7 @@ TEXT: dict[str, Any] = {"document": "text"}
         ([D | TEXT, D | {"references": "x"}], "2: references: should be a valid list"),
     ],
 )
-def test_faults_of_adjacent_rows_are_reported_before_any_work(
+def test_adjacent_rows_are_checked_before_any_work(
     tmp_path: Path, rows: Rows, message: str
 ) -> None:
     (tmp_path / "rows.jsonl").write_bytes(lines({"id": str(n)} | r for n, r in enumerate(rows)))

@@ -13,27 +13,22 @@ from itertools import product
 from pathlib import Path
 
 import docx
-import openpyxl
 import pptx
 import pytest
 from contents import read
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from sheet_files import Grid, xlsx
 from stories import WRITERS, Story, saved, zipped
 
 from leporello import Document
-from leporello.chunkers import Rows
 from leporello.config import load_config, loader_of
 from leporello.core.errors import ConfigError, UserError
 from leporello.jobs.manifest import job_signature
 from leporello.loaders import Csv, Pptx, Text
 from leporello.loaders.files import load_bytes
-from leporello.text.outline import place_of_span
 
 LAUGHS = (
     '<!DOCTYPE l [<!ENTITY a "lol">'
@@ -90,35 +85,6 @@ def test_a_story_is_read_as_it_was_written(suffix: str, name: str) -> None:
         assert [level - low for level in levels] == [level for level, _, _ in story.sections]
         starts = [document.text[s.start :].lstrip("#\\ ") for s in document.sections]
         assert all(t.startswith(s.title) for t, s in zip(starts, document.sections, strict=True))
-
-
-WORD = st.text(st.characters(categories=("L", "Nd")), min_size=1, max_size=8)
-LISTS = st.lists(st.tuples(WORD, WORD, WORD), max_size=3)
-
-
-@settings(max_examples=20)
-@given(sheets=st.lists(st.tuples(LISTS.filter(bool), st.booleans()), min_size=1, max_size=4))
-def test_sheets_are_in_the_text_or_lost(sheets: list[tuple[list[list[str]], bool]]) -> None:
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    book.active.append(["always"])
-    for number, (rows, hidden) in enumerate(sheets):
-        sheet = book.create_sheet(f"S{number}")
-        sheet.sheet_state = "hidden" if hidden else "visible"
-        for row in rows:
-            sheet.append([f"'{cell}" for cell in row])
-    buffer = io.BytesIO()
-    book.save(buffer)
-    document = read(buffer.getvalue(), "a.xlsx")
-    lost = {loss.place: loss.characters for loss in document.losses}
-    for number, (rows, hidden) in enumerate(sheets):
-        words = [cell for row in rows for cell in row]
-        if hidden:
-            assert lost[f"S{number}"] >= sum(map(len, words))
-        else:
-            assert f"S{number}" not in lost
-            assert all(word in document.text for word in words)
 
 
 LOCKED = "<encryption><EncryptedData><EncryptionMethod Algorithm='http://x#aes'/></EncryptedData>"
@@ -228,20 +194,6 @@ def test_mails_are_in_threads_with_attachments() -> None:
     assert at == sorted(at)
     assert "deepest" not in document.text
     assert [loss.what for loss in document.losses] == ["attachment", "attachment"]
-
-
-def test_rows_of_two_sheets_share_no_chunk() -> None:
-    book = openpyxl.Workbook()
-    for sheet in (book.active, book.create_sheet("Two")):
-        for row in [["Item", "Amount"], *[[f"thing {i}", i] for i in range(9)]]:
-            sheet.append(row)
-    document = read(saved(book), "a.xlsx")
-    texts = [document.text[s.start : s.end] for s in Rows(size=25).chunk(document)]
-    assert "\n".join(texts).split() == document.text.split()
-    starts = [place_of_span(document, s).split("!")[0] for s in Rows(size=25).chunk(document)]
-    assert starts == sorted(starts)
-    assert sum(text.startswith("Item\tAmount") for text in texts) == 2
-    assert all(line.startswith("Item") for text in texts for line in text.splitlines())
 
 
 def test_a_task_names_its_loader(tmp_path: Path) -> None:

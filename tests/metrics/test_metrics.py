@@ -215,9 +215,7 @@ def test_style_change_is_read_from_any_list(text: str, expected: tuple[float, ..
         (("Wit", "Fool"), {"f1_macro": 100 / 3, "f1_micro": 50, "f1[Hero]": 0, "f1[Fool]": 100}),
     ],
 )  # fmt: skip
-def test_classes_are_the_labels_that_occur(
-    texts: Sequence[str], expected: dict[str, float]
-) -> None:
+def test_classes_are_labels_that_occur(texts: Sequence[str], expected: dict[str, float]) -> None:
     metric = METRICS["f1_macro"]()
     choices = ("Hero", "Fool", "Wit", "Sage")
     pairs = zip(texts, ("Hero", "Fool"), strict=True)

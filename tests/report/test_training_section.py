@@ -88,9 +88,7 @@ def test_curves_are_plotted(folder_of_run: Path) -> None:
         (lambda model: (model.parent / "training.json").write_text("[1]"), "is damaged"),
     ],
 )
-def test_a_missing_or_changed_model_is_noted(
-    folder_of_run: Path, change: Any, message: str
-) -> None:
+def test_a_lost_or_changed_model_is_noted(folder_of_run: Path, change: Any, message: str) -> None:
     change(folder_of_run / "model" / "model")
     page, notes = report_of(folder_of_run)
     assert 'id="training"' not in page.source

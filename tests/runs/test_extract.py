@@ -119,9 +119,7 @@ def test_faults_of_a_schema_have_their_line(folder: Path, name: str, text: str, 
     ("out", "fault"),
     [("t.txt", "end with .csv"), ("no/t.csv", "there is no folder"), ("d.csv", "is a folder")],
 )  # fmt: skip
-def test_a_table_that_cannot_be_written_is_an_early_error(
-    folder: Path, out: str, fault: str
-) -> None:
+def test_an_unwritable_table_is_an_early_error(folder: Path, out: str, fault: str) -> None:
     (folder / "d.csv").mkdir()
     schema = folder / "fields.yaml"
     process = leporello("extract", "absent", "--schema", schema, "--out", folder / out, status=2)

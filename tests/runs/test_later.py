@@ -66,9 +66,7 @@ def test_an_interrupted_metric_resumes_after_the_last_example(config: Path, tmp_
     assert 0 < result.scores["bleu_4"] < 100
 
 
-def test_a_missing_program_is_reported_before_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_program_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run does not start, even if other metrics could be computed."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="'bleu_coco' runs Java programs"):

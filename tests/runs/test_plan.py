@@ -111,9 +111,7 @@ def test_calls_and_tokens_are_extrapolated(config: Path) -> None:
     assert (after.done, after.calls, after.tokens, after.at_least) == (6, 72, 720, False)
 
 
-def test_another_version_of_a_library_is_a_difference(
-    config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_library_version_differs(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan lists it and the run is refused, unless no stage depends on the library."""
     out, real = config.parent / "out", metadata.version
     run(["mine"], config=[config], out=out, workers=0)
@@ -241,12 +239,9 @@ class Seeing:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [("# One", "# Two"), ("end", "END"), ('"choices": ["a"]', '"choices": ["b"]')],
+    ("old", "new"), [("# One", "# Two"), ("end", "END"), ('"choices": ["a"]', '"choices": ["b"]')]
 )
-def test_outputs_are_not_reused_for_another_document(
-    config: Path, tmp_path: Path, old: str, new: str
-) -> None:
+def test_outputs_belong_to_their_document(config: Path, tmp_path: Path, old: str, new: str) -> None:
     """A reader may see the headings, the text after the passage and the choices."""
     row = {"id": "a", "document_path": "text.md", "question": "q", "choices": ["a"]}
     text = "# One\nsome words\n\n# More\nend"
@@ -301,9 +296,7 @@ class Narrow:
         mark.unlink(missing_ok=True)
 
 
-def test_a_pipe_in_place_of_the_timings_is_not_opened(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_pipe_for_timings_is_not_opened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Opening it would block the run until a reader comes."""
     os.mkfifo(tmp_path / "timings.jsonl")
     record_timing(tmp_path, "reader", "read", 1, 1.0)

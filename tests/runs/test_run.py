@@ -76,9 +76,7 @@ def test_a_run_returns_results_and_predictions(config: Path, tmp_path: Path) -> 
     assert (tmp_path / "log.txt").read_text() == "loaded\n"
 
 
-def test_the_manifest_and_the_resolved_config_describe_the_run(
-    config: Path, tmp_path: Path
-) -> None:
+def test_the_manifest_and_resolved_config_describe_the_run(config: Path, tmp_path: Path) -> None:
     run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert {"leporello", "python", "libraries", "limits", "jobs"} <= manifest.keys()
@@ -171,9 +169,7 @@ def test_a_plug_in_task_with_errors_is_reported(tmp_path: Path, body: str, messa
     assert message in str(caught.value)
 
 
-def test_a_default_that_yaml_cannot_give_is_left_out_of_the_resolved_config(
-    tmp_path: Path,
-) -> None:
+def test_a_default_that_yaml_cannot_give_is_left_out_of_the_resolved_config(tmp_path: Path) -> None:
     """The run can still be explained and resumed."""
     plug_in = """
 from dataclasses import dataclass, field
@@ -194,22 +190,6 @@ class Odd:
     run(["mine"], ["sample"], out=tmp_path / "out", **options)
     [point] = load_pipelines([tmp_path / "out" / "run.yaml"]).select(["mine"])
     assert point.build().retriever.weights == (1, 2)
-
-
-def test_pipelines_and_tasks_with_dashes_keep_apart(config: Path, tmp_path: Path) -> None:
-    """Two jobs never share a journal or a folder, whatever their names are."""
-    text = config.read_text().replace(
-        "tasks:\n",
-        "  a: {reader: {class: Lead, words: 1}}\n"
-        "  a--b: {reader: {class: Lead, words: 2}}\n"
-        "tasks:\n"
-        "  b--c: {class: JsonLines, path: rows.jsonl}\n"
-        "  c: {class: JsonLines, path: rows.jsonl}\n",
-    )
-    config.write_text(text, encoding="utf-8")
-    result = run(["a", "a--b"], ["b--c", "c"], config=[config], out=tmp_path / "out", workers=0)
-    assert next(result.predictions("a", "b--c")).prediction == "one"
-    assert next(result.predictions("a--b", "c")).prediction == "one two"
 
 
 def _unfinished(folder: Path) -> Path:

@@ -150,14 +150,6 @@ def test_a_changed_file_is_downloaded_again(web: Web) -> None:
     assert (before.read_bytes(), after.read_bytes()) == (ONE, ONE[::-1])
 
 
-def test_a_run_on_changed_data_is_another_run(tmp_path: Path, web: Web) -> None:
-    config = _config(tmp_path / "there", f"{web.url}/data/rows.jsonl")
-    _predictions(tmp_path / "run", config)
-    web.files["/data/docs/one.txt"] += b" It rained."
-    with pytest.raises(UserError, match=r"was created with other settings:\n.*data: "):
-        _predictions(tmp_path / "run", config)
-
-
 def test_the_error_of_an_unavailable_server_names_earlier_copies(web: Web) -> None:
     """No copy is used silently."""
     copy = download(f"{web.url}/data/docs/one.txt")
@@ -171,9 +163,7 @@ def test_the_error_of_an_unavailable_server_names_earlier_copies(web: Web) -> No
 @pytest.mark.parametrize(
     ("status", "message"), [(404, "there is no such file"), (403, "is refused")]
 )
-def test_the_error_of_a_request_has_the_url_and_the_reason(
-    web: Web, status: int, message: str
-) -> None:
+def test_a_requests_error_has_the_url_and_the_reason(web: Web, status: int, message: str) -> None:
     web.status = status
     with pytest.raises(UserError, match=f"{web.url}/data/x.txt: .*{message}"):
         load(to_path(f"{web.url}/data/x.txt"))
@@ -188,9 +178,7 @@ def test_an_interrupted_download_leaves_no_copy(web: Web) -> None:
     assert download(url).read_bytes() == ONE
 
 
-def test_a_file_that_changes_during_the_download_is_rejected(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_is_rejected(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """The copy could be half of one version and half of another."""
     get = Location.get
 
@@ -320,9 +308,7 @@ def test_a_secret_in_the_environment_opens_the_file_and_is_written_nowhere(
         ("s3://bucket//x", "its host, or a part between slashes, is empty"),
     ],
 )
-def test_an_invalid_url_is_reported(
-    url: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invalid_urls_are_reported(url: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = {"class": "lostfs_not_there.Lost", "err": "Install lostfs to access it"}
     monkeypatch.setitem(known_implementations, "lost", missing)
     with pytest.raises(UserError, match=message):

@@ -113,9 +113,7 @@ def _lock(store: Path, *, minutes: float) -> None:
 # -- complete runs -------------------------------------------------------------------------------
 
 
-def test_a_run_at_a_url_leaves_the_files_of_a_local_run(
-    tmp_path: Path, store: Path, config: Path
-) -> None:
+def test_a_run_at_a_url_leaves_the_same_files(tmp_path: Path, store: Path, config: Path) -> None:
     _run(config)
     _run(config, tmp_path / "here")
     remote, local = _files(store), _files(tmp_path / "here")
@@ -170,9 +168,7 @@ def test_a_terminated_run_uploads_its_results_and_unlocks(
     assert not (store / LOCK).exists()
 
 
-def test_failed_uploads_are_kept_and_repeated_by_the_next_run(
-    tmp_path: Path, store: Path, config: Path
-) -> None:
+def test_the_next_run_repeats_failed_uploads(tmp_path: Path, store: Path, config: Path) -> None:
     Shelf.writes = 3  # the lock, manifest and config
     with pytest.raises(UserError, match="cannot be reached") as caught:
         _run(config)
@@ -314,9 +310,7 @@ def test_only_new_files_are_downloaded(store: Path) -> None:
     assert [name for name in Shelf.names if not name.endswith(LOCK)] == []
 
 
-def test_a_name_outside_the_copy_is_rejected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_outside_a_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write access to the bucket does not give write access to this machine."""
     monkeypatch.setattr(Location, "files", lambda *_: {"../x": {"size": 1}})
     with pytest.raises(UserError, match="is not a valid file of a run"):
@@ -352,9 +346,7 @@ def test_the_driver_downloads_files_of_workers_on_other_machines(tmp_path: Path)
         worker.put(STORE)
 
 
-def test_a_store_of_folders_has_only_complete_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stores_have_only_complete_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url, memory = "memory://bucket/run", fsspec.filesystem("memory")
     remote = RemoteRun(url, tmp_path)
     _write(tmp_path, {"manifest.json": "first"})
@@ -451,7 +443,7 @@ def test_the_lock_is_refreshed_while_it_is_held(
     assert not (store / LOCK).exists()
 
 
-def test_a_run_whose_lock_is_lost_ends_and_writes_no_more(
+def test_a_run_without_its_lock_writes_no_more(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For example, a machine was suspended while another one took over the run."""

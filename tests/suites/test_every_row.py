@@ -42,9 +42,7 @@ def server() -> Iterator[str]:
         pytest.param("muld", True, marks=pytest.mark.slow),
     ],
 )
-def test_each_row_runs_on_each_column(
-    name: str, world: Path, server: str, *, official: bool
-) -> None:
+def test_rows_run_on_each_column(name: str, world: Path, server: str, *, official: bool) -> None:
     suite, folder = suite_named(name), world / f"{name}-{official}"
     folder.mkdir()
     configs = [write_pipelines(folder, suite, server, official=official)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import threading
@@ -198,15 +197,6 @@ def sliding(reader: Endpoint, inputs: Iterable[Read]) -> list[Output | Exception
 def texts(outputs: Sequence[Output | Exception]) -> list[str]:
     """Returns the texts of those outputs that are not errors."""
     return [output.text for output in outputs if isinstance(output, Output)]
-
-
-def threads() -> list[str]:
-    """Returns the names of threads that readers started and that did not end."""
-    gc.collect()  # a caught exception may refer to a reader
-    started = [t for t in threading.enumerate() if t.name.startswith(("endpoint", "asyncio"))]
-    for thread in started:
-        thread.join(0.5)
-    return [thread.name for thread in started if thread.is_alive()]
 
 
 def project(folder: Path, server: Server, reader: str = "", examples: int = 10) -> Path:

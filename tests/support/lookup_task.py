@@ -115,7 +115,6 @@ pipelines:
       {{class: Seq2Seq, model: ./t5, max_input_tokens: 32, max_new_tokens: 4, prompt: "{PROMPT}"}}
     train: {{epochs: 3, learning_rate: 0.01, batch_size: 32}}
     placement: {{workers: 0}}
-  random: {{extends: t5, retriever: {{class: Random, k: 1}}}}
   bert:
     extends: t5
     reader: {{class: Classifier, model: ./bert, max_input_tokens: 32}}

@@ -28,9 +28,6 @@ def meet(stage, question):
         case "raise": raise LookupError("a broken question")
         case "fail" if not (HERE / "repaired").exists(): raise RuntimeError("cannot read this")
         case "hang": time.sleep(600)
-        case "hang in C":
-            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
-            time.sleep(600)
         case "kill": os.kill(os.getpid(), signal.SIGKILL)
         case "exit": os._exit(0)
         case "eat": bytearray(8 << 30)
@@ -66,11 +63,6 @@ class Reader:
 
     def count(self, texts):
         return [0 for _ in texts]
-
-@dataclass(frozen=True)
-class Sliding(Reader):
-    depends_on_batch = False
-    slots = 4
 
 @dataclass(frozen=True)
 class Combiner:
@@ -110,7 +102,7 @@ pipelines:
     tasks: [rows]
     chunker: {class: "./plug.py:Chunker"}
     retriever: {class: "./plug.py:Retriever"}
-    reader: {class: "./plug.py:READER"}
+    reader: {class: "./plug.py:Reader"}
     combiner: {class: "./plug.py:Combiner"}
 tasks:
   rows: {class: JsonLines, path: rows.jsonl}
@@ -122,7 +114,7 @@ tasks:
 class Project:
     """Project with two questions per document of two sentences, and the plug-ins above."""
 
-    def __init__(self, folder: Path, *questions: str, reader: str = "Reader") -> None:
+    def __init__(self, folder: Path, *questions: str) -> None:
         self.folder, self.out = folder, folder / "out"
         rows = [
             {"id": f"q{n}", "document_id": f"d{n // 2}", "question": question}
@@ -130,8 +122,7 @@ class Project:
             for n, question in enumerate(questions)
         ]
         self.config = folder / "mine.yaml"
-        config = CONFIG.replace("READER", reader)
-        write_files(folder, {"rows.jsonl": rows, "plug.py": PLUG_IN, "mine.yaml": config})
+        write_files(folder, {"rows.jsonl": rows, "plug.py": PLUG_IN, "mine.yaml": CONFIG})
 
     def run(self, out: str = "out", **options: Any) -> Run:
         """Runs the pipeline without the cache, by default in this process."""

@@ -135,9 +135,7 @@ def test_what_the_hub_does_not_have_is_an_error(hub: Web, tmp_path: Path) -> Non
     assert hub.requests
 
 
-def test_without_a_connection_the_error_gives_advice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_offline_the_error_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(UserError) as caught:
         fetched_of({"t": Muld("vlsp")}, tmp_path)

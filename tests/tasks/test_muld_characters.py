@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,28 +69,3 @@ def test_archetypes_are_predicted_near_mentions(tiny: Callable[[str], str], tmp_
     before = (results / "predictions.jsonl").read_bytes()
     leporello(*command)
     assert (results / "predictions.jsonl").read_bytes() == before
-
-
-def test_a_classifier_learns_archetypes_from_the_train_split(tmp_path: Path) -> None:
-    deeds = {
-        "Hero": "saves the child and laughs",
-        "Villain/Antagonist": "burns the ship and sneers",
-    }
-    rows = [
-        (f"{name}\n{RAIN}{name} {deeds[kind]}.\n{RAIN}{name} {deeds[kind]} again.\n{RAIN}", kind)
-        for name, kind in zip(("Ann", "Bob", "Cid", "Dora") * 2, (*deeds,) * 4, strict=True)
-    ]
-    folder = data(tmp_path, [*rows[:4]])
-    for split in ("train", "validation"):
-        place = folder / "muld" / f"character_id_{split}.json.bz2"
-        write_rows(place, *({"input": text, "output": label} for text, label in rows))
-    name, out = "muld-character-archetype", tmp_path / "model"
-    result = leporello("train", name, "--data", folder, "--out", out, "--json")
-    record = json.loads(result.stdout)
-    assert (record["inputs"], record["task"]) == (8, "muld/character_id")
-    assert (record["validated"], record["scores"]["f1_macro"]) == ("split validation", 100.0)
-    options = ("--config", record["config"], "--data", folder, "--out", tmp_path / "run")
-    leporello("run", *HERE, record["pipeline"], "--task", record["task"], *options)
-    results = tmp_path / "run" / record["pipeline"] / "muld" / "character_id"
-    scores = json.loads((results / "metrics.json").read_text(encoding="utf-8"))["scores"]
-    assert scores["f1_macro"] == 100.0

@@ -55,9 +55,7 @@ def test_every_variant_answers_its_own_task(task: Any, variant: str) -> None:
     assert {"bleu_coco", "meteor_coco", "rouge_l_coco"} <= {*Muld(task).metrics}
 
 
-def test_chunks_are_read_best_first_after_the_question(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chunks_are_read_best_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [file] = folder.glob("run/muld-narrativeqa/muld/*/predictions.jsonl")
     stored = [calls_from_row(row["calls"]) for row in read_lines(file.with_name("calls.jsonl"))]
     for row, [call] in zip(read_lines(file), stored, strict=True):

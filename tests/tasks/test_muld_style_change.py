@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 from row_files import write_rows
 
-from leporello.api import Run, UserError, explain, load_pipelines, run
-from leporello.core.records import Chunk
-from leporello.engine.results.serialization import calls_from_row, read_from_row
-from leporello.tasks import Muld
+from leporello.api import Run, UserError, load_pipelines, run
 from leporello.training import train
 
 VOICES = (
@@ -109,18 +106,3 @@ def test_thresholds_are_chosen_on_validation_by_default(tmp_path: Path) -> None:
     [pipeline] = load_pipelines([tmp_path / "other/pipeline.yaml"]).select([outcome.pipeline])
     params = pipeline.stages["combiner"].params
     assert (params["threshold"], params["change_threshold"]) == (0.1, 0.9)
-
-
-def test_a_pair_of_passages_is_stored_once(tmp_path: Path) -> None:
-    name, config = trained("muld-style-change", tmp_path / "model")
-    outcome = run([name], ["muld/style_change"], config=config, out=tmp_path / "out", workers=0)
-    [calls] = (tmp_path / "out").rglob("calls.jsonl")
-    first = json.loads(calls.read_text(encoding="utf-8").splitlines()[0])
-    row = calls_from_row(first["calls"])[0]
-    assert row["pair"] is True
-    example = next(Muld("style_change").examples())
-    read = read_from_row(row, example.document)
-    assert read.pair == tuple(p.text for p in read.passages if isinstance(p, Chunk))
-    [story] = explain(outcome.directory, example.id)
-    assert read.pair is not None
-    assert all(text in story.inputs[0].prompt for text in read.pair)

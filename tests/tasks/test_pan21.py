@@ -10,9 +10,7 @@ import pytest
 from command_line import leporello
 
 from leporello.api import UserError, run
-from leporello.config.metrics import metrics_of
-from leporello.core.records import Example, Prediction
-from leporello.engine.results.serialization import empty_prediction
+from leporello.core.records import Example
 from leporello.tasks import Pan21
 
 
@@ -106,21 +104,6 @@ def test_a_missing_or_empty_folder_is_an_error(tmp_path: Path) -> None:
         list(Pan21(tmp_path / "none").examples())
     with pytest.raises(UserError, match=r"has no problem-1\.txt"):
         Pan21(tmp_path).fingerprint()
-
-
-def test_a_perfect_answer_is_read_in_any_form(tmp_path: Path) -> None:
-    write(tmp_path, 1, "One.\n\nTwo.\n\nThree.", [1, 2, 1])
-    example, [metric] = only(tmp_path), metrics_of(["pan21"]).values()
-    answer = {"multi-author": 1, "changes": [1, 1], "paragraph-authors": [1, 2, 1]}
-    for text in (json.dumps(answer), "[1, 2, 1]", "1 2 1"):
-        empty = empty_prediction(example)
-        normal = Pan21(tmp_path).normalise(text, example)
-        prediction = Prediction("e", normal, normal, (), (), empty.coverage, empty.document_sha256)
-        statistics = metric.statistics(prediction, example)
-        assert statistics
-        assert metric.aggregate([statistics])["pan21_task3"] == 50.0  # authors 3 and 4 never occur
-    assert "gold" in example.metadata
-    assert "gold" not in example.without_gold().metadata
 
 
 def test_answers_are_exported_as_solution_files(tmp_path: Path) -> None:

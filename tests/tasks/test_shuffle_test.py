@@ -72,9 +72,7 @@ def test_sentences_and_shuffles_equal_those_of_the_authors_code(case: Mapping[st
 
 
 @given(sentences=SENTENCES, size=st.integers(1, 8), seed=st.integers(0, 99))
-def test_a_shuffle_keeps_blocks_in_another_order(
-    sentences: list[str], size: int, seed: int
-) -> None:
+def test_shuffles_keep_blocks_in_another_order(sentences: list[str], size: int, seed: int) -> None:
     numbered = [f"{n} {sentence}" for n, sentence in enumerate(sentences)]
     blocks = [tuple(numbered[i : i + size]) for i in range(0, len(numbered), size)]
     for order in shuffles(numbered, size, 3, Random(seed)):

@@ -13,9 +13,7 @@ _SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=12
 
 
 @given(_SPANS, st.integers(0, 40))
-def test_places_and_headings_are_those_around_a_character(
-    spans: list[tuple[int, int]], offset: int
-) -> None:
+def test_places_and_headings_surround_a_span(spans: list[tuple[int, int]], offset: int) -> None:
     places = tuple(Place(f"{n}", start, start + size) for n, (start, size) in enumerate(spans))
     sections = tuple(Section(place.name, place.start, place.end) for place in places)
     document = Document("a", "x" * 50, places=places, sections=sections)

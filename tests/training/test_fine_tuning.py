@@ -67,11 +67,6 @@ def test_a_tiny_model_learns_what_is_found(place: Path, tmp_path: Path, pipeline
     assert "exact_match" in card
 
 
-def test_where_chunks_are_random_it_stays_at_chance(place: Path, tmp_path: Path) -> None:
-    trained_reader = trained(place, "random", tmp_path / "model")
-    assert 10 < scored(place, trained_reader, tmp_path / "run") < 45
-
-
 class Stopping:
     """Interrupts at a step, as a kill does."""
 
@@ -124,9 +119,7 @@ def small(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_no_test_or_validation_data_are_learnt(
-    small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_data_of_training_are_learnt(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from leporello.readers.training import fine_tuning
 
     for name in ("test", "validation"):

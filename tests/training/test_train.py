@@ -81,16 +81,3 @@ def test_untrainable_pipelines_are_reported(folder: Path, pipeline: str, message
     result = leporello(*arguments, status=2, folder=folder)
     assert message in result.stderr
     assert not (folder / "models").exists() or not list((folder / "models").iterdir())
-
-
-def test_another_model_is_another_run(folder: Path) -> None:
-    arguments = ["train", "mine", "--task", "rows", "--config", "mine.yaml", "--out", "m"]
-    leporello(*arguments, folder=folder)
-    use = ["run", "mine-trained", "--task", "rows", "--config", "m/pipeline.yaml"]
-    use += ["--config", "mine.yaml", "--split", "test", "--out", "run"]
-    leporello(*use, folder=folder)
-    with (folder / "train.jsonl").open("a") as file:
-        file.write(row("3", "snow and sleet", "cold"))
-    leporello(*arguments, "--update", folder=folder)
-    refused = leporello(*use, status=2, folder=folder)
-    assert "model" in refused.stderr

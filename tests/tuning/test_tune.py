@@ -179,9 +179,7 @@ def test_a_search_resumes_after_a_kill_with_the_same_result(folder: Path) -> Non
         (["mine", "--task", "rows", "--set", "chunker={range: [1, 2]}"], "stage cannot be a range"),
     ],
 )  # fmt: skip
-def test_mistakes_are_reported_before_any_work(
-    folder: Path, options: list[str], message: str
-) -> None:
+def test_mistakes_are_reported_at_once(folder: Path, options: list[str], message: str) -> None:
     line = ["tune", *options, "--config", "mine.yaml"]
     result = leporello(*line, status=2, folder=folder)
     assert message in " ".join(result.stderr.split())

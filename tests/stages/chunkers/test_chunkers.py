@@ -228,9 +228,7 @@ EXAMPLES: tuple[tuple[Chunker, str, list[str]], ...] = (
 @pytest.mark.parametrize(
     ("chunker", "text", "expected"), EXAMPLES, ids=lambda value: repr(value)[:60]
 )
-def test_chunkers_divide_texts_as_people_do(
-    chunker: Chunker, text: str, expected: list[str]
-) -> None:
+def test_chunkers_divide_as_people_do(chunker: Chunker, text: str, expected: list[str]) -> None:
     assert texts(chunker, text) == expected
 
 

@@ -331,9 +331,7 @@ def test_an_invalid_row_does_not_affect_other_rows(tmp_path: Path) -> None:
     assert faults["c"] == ""
 
 
-def test_the_built_in_pipelines_for_ordering_run(
-    tmp_path: Path, tiny: Callable[[str], str]
-) -> None:
+def test_built_in_pipelines_for_ordering_run(tmp_path: Path, tiny: Callable[[str], str]) -> None:
     """One uses the source; others use tiny models, whose answers are only permutations."""
     data = written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2"))
     config = tmp_path / "own.yaml"

@@ -100,9 +100,7 @@ def test_two_choices_with_scores_are_required() -> None:
         Calibrated(Writes()).read(_reads([1.0]))
 
 
-def test_a_pipeline_learns_to_return_percentages(
-    tmp_path: Path, tiny: Callable[[str], str]
-) -> None:
+def test_a_pipeline_learns_to_give_percentages(tmp_path: Path, tiny: Callable[[str], str]) -> None:
     """Lines of the digests with higher percentages have higher scores of the tiny model."""
     options: dict[str, Any] = {"prompt": "{context} is", "chat": False, "max_input_tokens": 128}
     lines = [f"{word} {letter} cat" for word in ("the", "boots", "mill") for letter in "abcdefgh"]

@@ -89,9 +89,7 @@ def test_an_answer_is_one_line_of_one_cell(
         ("Which item is at 7 in stock?", "Rope"),
     ],
 )
-def test_a_question_with_a_value_is_answered_from_its_row(
-    reader: Embedded, question: str, text: str
-) -> None:
+def test_questions_with_values_find_their_row(reader: Embedded, question: str, text: str) -> None:
     """The cell is the one whose column the question names, or the first of the row."""
     cells = [("Rope", 40, 7), ("Tar", 15, 9), ("Pitch", 22, 3), ("Oakum", 31, 12)]
     rows = [f"Item: {name}\tPrice: {price}\tStock: {stock}" for name, price, stock in cells]

@@ -16,7 +16,6 @@ from endpoint_server import Request, endpoint, reads, reply, running, texts
 
 from leporello.core.records import Output
 from leporello.engine.failures import time_limit
-from leporello.engine.reading import BatchReader
 
 
 @contextmanager
@@ -60,17 +59,6 @@ def test_interruptions_end_all_requests(
         recovered.set()
         assert texts(reader.read(reads(*names))) == [name.upper() for name in names]
         assert server.prompts()["a"] == 1
-
-
-def test_an_input_that_hangs_fails_by_the_limit_of_the_engine() -> None:
-    def hanging(request: Request) -> None:
-        request.hang() if request.prompt == "bad" else reply(request)
-
-    with running(hanging) as server:
-        bad, good = BatchReader(endpoint(server), timeout=3).read(reads("bad", "a"))
-        assert "took longer than 3 s" in str(bad)
-        assert isinstance(good, Output)
-        assert (good.text, server.prompts()["a"]) == ("A", 1)
 
 
 def test_a_process_ends_silently_with_closed_connections() -> None:

@@ -65,33 +65,6 @@ def test_anthropics_messages_are_sent_and_parsed(tmp_path: Path) -> None:
     assert output.dollars == pytest.approx((10 * 1.0 + 990 * 0.1 + 5 * 10) / 1e6)
 
 
-@pytest.mark.parametrize(
-    ("content", "fields"),
-    [
-        ("<think>\nIt is Ann.\n</think>\n\nAnn", {}),
-        ("It is Ann.\n</think>Ann", {}),
-        ("Ann", {"reasoning_content": "It is Ann."}),
-        ("Ann", {"reasoning": "It is Ann."}),
-    ],
-)
-def test_reasoning_is_separated_and_counted(content: str, fields: dict[str, str]) -> None:
-    def script(request: Request) -> None:
-        if request.prompt == "no end":
-            cut = {"message": {"content": "<think>Hm"}, "finish_reason": "length"}
-            return reply(request, choices=[cut])
-        usage = {"prompt_tokens": 9, "completion_tokens": 30}
-        choice = {"message": {"content": content, **fields}, "finish_reason": "stop"}
-        return reply(request, choices=[choice], usage=usage)
-
-    with running(script) as server:
-        [output] = endpoint(server).read(reads("a"))
-        assert (output.text, output.reasoning) == ("Ann", "It is Ann.")
-        assert output.reasoning_tokens == 5  # estimated, as the server does not return it
-        assert output.output_tokens == 30
-        with pytest.raises(EndpointError, match="if the model reasons first, raise max_new_tokens"):
-            endpoint(server).read(reads("no end"))
-
-
 def test_explain_shows_the_reasoning(tmp_path: Path) -> None:
     with running(lambda request: reply(request, "<think>Hm, so.</think>Ann")) as server:
         path = project(tmp_path, server, examples=1)

@@ -147,9 +147,7 @@ def test_the_answer_is_the_best_span_of_all_segments(
     assert output.text in [passages[p.passage][p.start : p.end].strip() for p in best]
 
 
-def test_unanswerable_questions_follow_squad_2(
-    reader: Callable[..., Extractive],
-) -> None:
+def test_unanswerable_questions_follow_squad_2(reader: Callable[..., Extractive]) -> None:
     """There is no answer if the lowest null score exceeds the best span by the threshold."""
     for read in reads():
         pairs, null = plain(reader("bert"), read)

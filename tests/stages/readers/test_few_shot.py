@@ -136,9 +136,7 @@ def test_passages_are_cut_before_examples(
     assert few.fit(read) < reader(name, max_input_tokens=limit).fit(read)
 
 
-def test_examples_that_leave_no_room_are_refused(
-    file: Path, reader: Callable[..., AnyReader]
-) -> None:
+def test_examples_without_room_are_refused(file: Path, reader: Callable[..., AnyReader]) -> None:
     for name in ("t5", "llama", "chat"):
         few = reader(name, examples=file, max_input_tokens=60)
         with pytest.raises(UserError, match=r"4 examples take \d+ tokens .* lower shots"):

@@ -81,9 +81,7 @@ def test_logits_equal_those_of_the_authors_code(
 
 
 @given(st.integers(1, 300), st.integers(1, 60), st.floats(0.01, 1), st.integers(0, 5))
-def test_the_decoder_sees_each_token_once(
-    count: int, chunk: int, fraction: float, head: int
-) -> None:
+def test_the_decoder_sees_a_token_once(count: int, chunk: int, fraction: float, head: int) -> None:
     margin = int(chunk * (1 - fraction) / 2)
     window = FusedChunks(
         lambda _: "", len, 512, "slice", encode=lambda _: (), fused=512, separator="",

@@ -183,12 +183,17 @@ def test_outputs_of_a_split_input_are_joined(reader: Callable[..., AnyReader]) -
         assert joined.cut == 0
 
 
+@pytest.mark.parametrize("on_overflow", ["fit", "truncate", "split", "error"])
 @pytest.mark.parametrize("name", ["bart", "chat"])
-def test_a_question_is_never_cut(name: str, reader: Callable[..., AnyReader]) -> None:
-    long = Read(("a cat",), "why? " * 200)
-    assert reader(name).fit(long) == 0
-    with pytest.raises(ValueError, match=r"have \d+ tokens, .* max_input_tokens is 160"):
-        reader(name).read([long])
+def test_a_question_is_never_cut(
+    name: str, on_overflow: Overflow, reader: Callable[..., AnyReader]
+) -> None:
+    tiny = reader(name, on_overflow=on_overflow)
+    for question in ("why? " * 200, "x" * 2000, "猫" * 2000):
+        long = Read(("a cat",), question)
+        assert tiny.fit(long) == 0
+        with pytest.raises(ValueError, match=r"have \d+ tokens, .* max_input_tokens is 160"):
+            tiny.read([long])
 
 
 @pytest.mark.parametrize("name", ["t5", "gpt2", "chat"])

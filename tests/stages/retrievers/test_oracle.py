@@ -13,7 +13,7 @@ from leporello.chunkers import FixedTokens
 from leporello.core.calls.contracts import sees_gold
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
-from leporello.retrievers import BM25, First, Fusion, Mixed, Neighbours, Oracle, OracleAnswer
+from leporello.retrievers import BM25, First, Mixed, Oracle, OracleAnswer
 from leporello.runs.run import run
 
 TEXT = "The cat sat. A dog, old and blind, ran off. Nobody saw the cat again. The dog came back."
@@ -48,18 +48,6 @@ def test_the_oracle_ranks_chunks_by_their_share_of_the_evidence() -> None:
     example = Example("e", equal, evidence=(Span(0, 11),))
     [equal_hits] = retrieve(Oracle(), [example], _chunks(equal, 1)[::-1])
     assert [text for text, _ in _texts_and_scores(equal_hits)] == ["aa", "bb", "cc", "dd"]
-
-
-def test_hits_of_an_oracle_depend_only_on_the_gold_of_their_example() -> None:
-    document, chunks = DOCUMENT, CHUNKS
-    parts = ("cat sat", "blind", "Nobody saw", "came back")
-    examples = [Example(p, document, evidence=(_span(p),), references=(p,)) for p in parts]
-    for oracle in (Oracle(), OracleAnswer(), Neighbours(Oracle(), 0, 0), Fusion((Oracle(),))):  # type: ignore[arg-type]  # retrieve for examples
-        together = retrieve(oracle, examples, chunks)
-        separate = [retrieve(oracle, [example], chunks)[0] for example in examples]
-        assert together == separate
-        assert all(p in hits[0].chunk.text for p, hits in zip(parts, together, strict=True))
-        assert sees_gold(oracle)
 
 
 def test_an_oracle_without_gold_returns_no_hits_with_a_note() -> None:

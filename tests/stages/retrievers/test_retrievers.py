@@ -151,9 +151,7 @@ def joined(texts: Sequence[str]) -> list[Chunk]:
     k1=st.floats(0.1, 3),
     b=st.floats(0, 1),
 )
-def test_rank_bm25_scores_as_its_library(
-    texts: list[str], question: str, k1: float, b: float
-) -> None:
+def test_rank_bm25_equals_its_library(texts: list[str], question: str, k1: float, b: float) -> None:
     """The scores and the order of each variant are exactly the same, with zero scores."""
     bags = [terms(text) for text in texts]
     chunks = joined(texts)
