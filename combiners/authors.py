@@ -63,13 +63,11 @@ class AssignAuthors(ComparesAuthors):
         return answer(self._assign(likeness, changes), changes)
 
     def _assign(self, likeness: NDArray[np.float64], changes: Sequence[bool]) -> list[int]:
-        import numpy as np
 
         similar = smoothed(likeness, self.smoothing) if self.smoothing else likeness
         authors = [1] * min(1, len(likeness))
         for index, changed in enumerate(changes, 1):
-            # NaN marks pairs outside `neighbours` and `samples`; neighbours are always compared.
-            best = int(np.nanargmax(similar[index, :index]))
+            best = int(similar[index, :index].argmax())
             is_over = similar[index, best] >= self.threshold
             count = max(authors)
             if self.compare == "changed" and not changed:

@@ -46,7 +46,9 @@ class PassageScorer(BatchedModel):
 
     def fit(self, read: Read) -> int:
         """Returns how many leading passages fit: 0 or 1, since only one is read."""
-        return int(bool(read.passages) and len(self._ids(read.passages[0])) <= self._limit)
+        return int(
+            bool(read.passages) and len(self._ids(read.passages[0])) <= self.max_input_tokens
+        )
 
     def ids(self, read: Read) -> tuple[int, ...]:
         """Returns the tokens of an input, without special tokens.
@@ -57,22 +59,17 @@ class PassageScorer(BatchedModel):
         tokens = self._ids(_only(read))
         if not tokens:
             raise ValueError("the passage has no tokens, so it cannot be scored")
-        if len(tokens) > self._limit:
+        if len(tokens) > self.max_input_tokens:
             raise ValueError(
-                f"the passage has {len(tokens)} tokens, but max_input_tokens is {self._limit}:"
-                " divide the document with the chunker Windows, with at most this size and the"
-                " tokenizer of the reader's model"
+                f"the passage has {len(tokens)} tokens, but max_input_tokens is"
+                f" {self.max_input_tokens}: divide the document with the chunker Windows, with at"
+                " most this size and the tokenizer of the reader's model"
             )
         return tokens
 
     def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
         """Returns the score of each passage's tokens."""
         raise NotImplementedError
-
-    @property
-    def _limit(self) -> int:
-        """Maximum number of tokens per passage, without special tokens."""
-        return self.max_input_tokens
 
     def _ids(self, passage: Chunk | str) -> tuple[int, ...]:
         if isinstance(passage, str):

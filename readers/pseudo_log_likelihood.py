@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -25,19 +24,17 @@ if TYPE_CHECKING:
 class PseudoLogLikelihood(PassageScorer):
     """Scores a passage by the log-probabilities of its tokens, each masked in turn (MLM scoring).
 
-    After Salazar et al. (2020). The model reads one row per token of the passage. Within a call,
-    equal passages are scored once.
+    After Salazar et al. (2020), but without special tokens such as `[CLS]`, which the authors of
+    the Shuffle Test omit. The model reads one row per token of the passage. Within a call, equal
+    passages are scored once.
 
     Attributes:
         model: Path or hub id; the weights must be safetensors.
         per_token: Whether the score is the mean of the tokens' log-probabilities, or their sum.
-        special_tokens: Whether the passage is between the special tokens for the ends of a text
-            (`[CLS]`, `</s>`), as in training; the Shuffle Test's authors omit them.
         masks: Number of tokens that are masked at once. Larger numbers need fewer rows, but change
             the score, since masked tokens, drawn at random, do not see each other.
         seed: Random seed.
-        max_input_tokens: Maximum number of tokens per passage, including special ones; a longer
-            passage fails.
+        max_input_tokens: Maximum number of tokens per passage; a longer passage fails.
     """
 
     _architecture = "AutoModelForMaskedLM"
@@ -45,8 +42,6 @@ class PseudoLogLikelihood(PassageScorer):
     model: ModelSource
     # The mean per token, as in the paper's MLM scoring (decision 21).
     per_token: bool = True
-    # The authors of the Shuffle Test omit them (decision 21).
-    special_tokens: bool = False
     # One at a time is exact; two halve the work but hide tokens from each other.
     masks: Positive = 1
     seed: Count = 0
@@ -57,12 +52,9 @@ class PseudoLogLikelihood(PassageScorer):
 
     def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
         self.load()
-        before, after = self._ends
         rows: dict[Masked, tuple[int, ...]] = {}
         for ids in passages:
-            row = (*before, *ids, *after)
-            positions = range(len(before), len(before) + len(ids))
-            rows |= dict.fromkeys(rows_of(row, positions, self.masks, self.seed), ids)
+            rows |= dict.fromkeys(rows_of(ids, self.masks, self.seed), ids)
         sums = dict.fromkeys(rows.values(), 0.0)
         replies = self.batching.read(rows, 1, 0, self._answer)
         for masked, ids in rows.items():
@@ -74,25 +66,8 @@ class PseudoLogLikelihood(PassageScorer):
             self._network, self.tokens.tokenizer.mask_token_id, self.tokens.padding, batch
         )
 
-    @property
-    def _limit(self) -> int:
-        return self.max_input_tokens - sum(map(len, self._ends))
-
     def _largest(self) -> ModelInput:
         return Masked((self.tokens.padding,) * self.max_input_tokens, hidden=(0,))
-
-    @cached_property
-    def _ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The special tokens before and after a passage."""
-        if not self.special_tokens:
-            return (), ()
-        ids, marked = (
-            tuple(self.tokens.tokenizer("a", add_special_tokens=special)["input_ids"])
-            for special in (False, True)
-        )
-        starts = range(len(marked) - len(ids) + 1)
-        start = next(index for index in starts if marked[index : index + len(ids)] == ids)
-        return marked[:start], marked[start + len(ids) :]
 
     def _load_tokens(self) -> Tokens:
         tokens = super()._load_tokens()
@@ -111,19 +86,16 @@ class Masked(ModelInput):
     hidden: tuple[int, ...] = ()
 
 
-def rows_of(
-    tokens: tuple[int, ...], positions: Sequence[int], masks: int, seed: int
-) -> list[Masked]:
-    """Returns rows in which each of these positions is masked once.
+def rows_of(tokens: tuple[int, ...], masks: int, seed: int) -> list[Masked]:
+    """Returns rows in which each token is masked once.
 
     Args:
-        tokens: Tokens of the row.
-        positions: Positions to mask.
+        tokens: Tokens of the passage.
         masks: Number of masked tokens per row; several are drawn at random, which depends only on
-            the seed and the number of positions.
+            the seed and the number of tokens.
         seed: Random seed.
     """
-    order = list(positions)
+    order = [*range(len(tokens))]
     if masks > 1:
         # By the length only, so that the same passage has the same rows in every batch.
         Random(f"{seed}/{len(order)}").shuffle(order)

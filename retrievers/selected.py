@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from leporello.core.coverage import Span, merge
 from leporello.core.notes import note
@@ -146,9 +145,6 @@ def _is_in(spans: Sequence[Span], character: int) -> bool:
     return index >= 0 and character < spans[index].end
 
 
-Pick: TypeAlias = Literal["first", "last", "densest"]
-
-
 @dataclass(frozen=True)
 class Mentions:
     """Returns the chunks with the first, the last and the most mentions of the question, a name.
@@ -157,16 +153,7 @@ class Mentions:
     several of the rules is returned once. Its score is the number of mentions that begin in it; if
     several chunks have the most mentions, the first counts. docs/decisions/0014-mentions.md defines
     mentions.
-
-    Attributes:
-        pick: Rules: any of the three.
     """
-
-    pick: tuple[Pick, ...] = ("first", "last", "densest")
-
-    def __post_init__(self) -> None:
-        if not self.pick:
-            raise ValueError("pick is empty: no chunk would ever be returned")
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns at most three chunks for each name, those with more mentions first.
@@ -184,12 +171,8 @@ class Mentions:
                 # Chunks without the name would be taken for evidence of a character (decision 14).
                 note("no chunk mentions the name: nothing is selected")
             return []
-        by_rule = {
-            "first": hits[0],
-            "last": hits[-1],
-            "densest": max(hits, key=lambda hit: hit.score),  # the first if several are equal
-        }
-        return in_order({by_rule[rule].chunk.span: by_rule[rule] for rule in self.pick}.values())
+        densest = max(hits, key=lambda hit: hit.score)  # the first if several are equal
+        return in_order({hit.chunk.span: hit for hit in (hits[0], hits[-1], densest)}.values())
 
 
 def _counts(name: str, chunks: Sequence[Chunk]) -> list[int]:

@@ -7,14 +7,14 @@ import json
 import re
 import unicodedata
 from bisect import bisect, insort
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import regex
 
 from leporello.combiners.stuff import read_of
 from leporello.core.calls.answers import Item
-from leporello.core.protocols import Positive, Share
+from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Example, Output, Read, Span
 
 # "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the beginning of a line.
@@ -148,15 +148,6 @@ def key(text: str) -> str:
     return " ".join(words)
 
 
-def similarity(key_a: str, key_b: str) -> float:
-    """Returns the similarity of two keys, 0 to 1: twice the matching length over both lengths."""
-    from difflib import SequenceMatcher
-
-    # Without autojunk, which ignores frequent letters in texts of 200 characters and more.
-    first, second = sorted((key_a, key_b))  # the matcher is not symmetric
-    return SequenceMatcher(None, first, second, autojunk=False).ratio()
-
-
 def reads_of(
     example: Example, chunks: Sequence[Chunk], instruction: str, choices: tuple[str, ...] = ()
 ) -> list[Read]:
@@ -179,8 +170,6 @@ class GathersItems:
 
     Attributes:
         support: Minimum number of passages that list an item.
-        similar: Similarity of keys at or above which items are merged, the most similar first; 1
-            merges only equal keys. Use 0.85 for names with different spellings, and 1 for numbers.
         verbatim: Whether to leave out items whose text is not in their passage, which a small model
             may have invented.
         skip: Items to leave out, compared by their keys.
@@ -188,8 +177,6 @@ class GathersItems:
 
     # One passage is enough, because most items of a list occur once.
     support: Positive = 1
-    # Not below 1 by default, since different dates have similar spellings (decision 24).
-    similar: Share = 1.0
     # Off, since models may inflect words; on, it removed invented ships (decision 24).
     verbatim: bool = False
     skip: tuple[str, ...] = ()
@@ -206,18 +193,10 @@ class GathersItems:
                 places = [*_mentions(chunk, text)]
                 # Without a place the whole passage counts, so an inflected item keeps its support.
                 if name not in skipped and (places or not self.verbatim):
-                    merged = gathered.setdefault(self._key_in(gathered, name), _GatheredItem(text))
+                    merged = gathered.setdefault(name, _GatheredItem(text))
                     merged.add(chunk.span, places or [chunk.span])
         all_items = (Item(item.text, tuple(item.passages)) for item in gathered.values())
         return [item for item in all_items if len(item.passages) >= self.support]
-
-    def _key_in(self, keys: Collection[str], name: str) -> str:
-        """Returns the most similar of the keys, or the name itself if no key is similar enough."""
-        if name in keys or self.similar == 1:
-            return name
-        scores = {candidate: similarity(name, candidate) for candidate in keys}
-        best = max(scores, key=lambda candidate: scores[candidate], default="")
-        return best if scores.get(best, 0) >= self.similar else name
 
 
 @dataclass

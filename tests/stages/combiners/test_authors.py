@@ -167,20 +167,6 @@ def test_the_texts_of_a_pair_do_not_overlap(kind: Any) -> None:
         assert read.pair == tuple(p if isinstance(p, str) else p.text for p in read.passages)
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize("kind", BOTH)
-def test_hundreds_of_paragraphs_are_compared_with_neighbours_and_samples(kind: Any) -> None:
-    halves = example([1] * 150 + [2] * 150)
-    combiner = kind(neighbours=10, samples=5, context=1)
-    answer, reads = drive(combiner, halves, oracle(halves))
-    assert len(reads) == sum(min(10, n) + min(5, max(0, n - 10)) for n in range(300))
-    assert drive(combiner, halves, oracle(halves))[1] == reads
-    assert (
-        drive(kind(neighbours=10, samples=5, context=1, seed=1), halves, oracle(halves))[1] != reads
-    )
-    assert authors_of(answer) == json.loads(halves.references[0])
-
-
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("score", [None, -0.7, 1.5, float("nan")])
 def test_a_reader_without_probabilities_is_refused(kind: Any, score: float | None) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from leporello.api import ask
 from leporello.cli.display.answer import show_answer
 from leporello.combiners import Count, Union
-from leporello.combiners.lists.parse import items, key, similarity
+from leporello.combiners.lists.parse import items, key
 from leporello.core.calls.answers import Item, items_of
 from leporello.core.records import Document, Example, Hit, Output, Read, Span
 
@@ -66,7 +66,6 @@ def test_items_are_compared_without_case_punctuation_and_articles() -> None:
     assert all(key(first) == key(second) for first, second in equal)
     different = ["C", "C#", "C++", "5", "-5", "5%", "1.5", "15"]
     assert len(set(map(key, different))) == len(different)
-    assert similarity("persephone", "persephony") == similarity("persephony", "persephone") > 0.85
 
 
 def test_a_union_contains_each_item_once_with_its_passages() -> None:
@@ -90,12 +89,6 @@ def test_a_union_can_be_limited_to_some_items() -> None:
     assert answer(support=2) == "Marigold"
     assert answer(verbatim=True, skip=("Rain!", "the pumps")) == "Marigold, Persephone"
     assert answer(order="support", separator="|") == "Marigold|Argo|rain|Persephone|pumps"
-
-
-def test_items_with_similar_spelling_are_joined_with_similar() -> None:
-    outputs = ["Persephony", "", "Persephone"]
-    assert _run(Union(), outputs)[0]["answer"] == "Persephony, Persephone"
-    assert _run(Union(similar=0.85), outputs)[0]["answer"] == "Persephony"
 
 
 def test_an_item_in_overlapping_passages_has_one_of_them() -> None:
