@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-from array import array
-from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from leporello.core.errors import UserError
 from leporello.core.training import Training
 from leporello.models.distributed import processes
 from leporello.readers.backends import pretrained
-from leporello.readers.training.examples import TrainingExample
 
 if TYPE_CHECKING:
     from accelerate import PartialState
@@ -41,8 +37,6 @@ def check(reader: _Placed, settings: Training) -> None:
         raise UserError(
             "train.precision: float16 needs a GPU: --set train.precision=float32, or bfloat16"
         )
-    if settings.precision == "bfloat16" and not is_cpu(reader.device):
-        _check_bfloat16()
     if processes() > 1:
         group(reader.device)
 
@@ -76,17 +70,6 @@ def _check_device(name: str) -> None:
         )
 
 
-def _check_bfloat16() -> None:
-    import torch
-
-    # Emulated bfloat16 computes correctly but more slowly than float32, so it does not count.
-    if torch.cuda.is_available() and not torch.cuda.is_bf16_supported(including_emulation=False):
-        raise UserError(
-            f"train.precision: {torch.cuda.get_device_name()} does not support bfloat16:"
-            " --set train.precision=float16, or float32"
-        )
-
-
 def is_cpu(device: str) -> bool:
     """Returns whether training on a device, as torch or a reader names it, uses the CPU."""
     import torch
@@ -101,28 +84,3 @@ def group(device: str) -> PartialState:
     from accelerate import PartialState
 
     return PartialState(cpu=is_cpu(device), timeout=_TIMEOUT)
-
-
-def check_agreement(device: str, *sides: Sequence[TrainingExample]) -> None:
-    """Checks that all processes have the same examples."""
-    if group(device).num_processes == 1:
-        return
-    from accelerate.utils import gather_object
-
-    digests: Any = [[(len(side), _hash(side)) for side in sides]]
-    gathered = gather_object(digests)
-    # With different examples they would wait for each other forever (decision 26).
-    if any(prepared != gathered[0] for prepared in gathered):
-        counts = ", ".join(" + ".join(str(n) for n, _ in prepared) for prepared in gathered)
-        raise UserError(
-            f"the processes have prepared different examples ({counts}): one may have failed in a"
-            " single process; train in one process to see the error"
-        )
-
-
-def _hash(examples: Iterable[TrainingExample]) -> str:
-    digest = sha256()
-    for example in examples:
-        # Separators that are not tokens: labels cannot be taken for a part of the prompt.
-        digest.update(array("q", [*example.prompt.tokens, -1, *example.labels, -2]).tobytes())
-    return digest.hexdigest()

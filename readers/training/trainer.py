@@ -35,7 +35,7 @@ from leporello.readers.training.checkpoints import (
     step_of,
 )
 from leporello.readers.training.examples import Collator, MicroBatches, TrainingExample
-from leporello.readers.training.hardware import check_agreement, group, is_cpu
+from leporello.readers.training.hardware import group, is_cpu
 from leporello.readers.training.networks import BatchTrainer, load_network, with_lora
 
 # A curve has 50 points however long the training is, so its log stays small.
@@ -73,7 +73,6 @@ def fine_tune(
     if not examples or not validation:
         purpose = "train" if not examples else "validate"
         raise UserError(f"no input of the training can be used to {purpose}: {dict(counts)}")
-    check_agreement(model.device, examples, validation)
     history = _history(model, job, examples, validation)
     measured = {int(row["step"]): row for row in history if "eval_loss" in row}
     checkpoints = [
