@@ -23,12 +23,11 @@ class Message:
     answer: str | None
     reasoning: str
     refusal: str
-    tools: tuple[str, ...]
 
     def has_answer(self, *, is_cut: bool) -> bool:
         """Returns whether the message answers; an empty answer is one if nothing is missing."""
         is_blank = self.answer is None or not self.answer.strip()
-        is_unfinished = self.answer is None or is_cut or self.reasoning or self.tools
+        is_unfinished = self.answer is None or is_cut or self.reasoning
         return not (is_blank and is_unfinished)
 
 
@@ -43,7 +42,7 @@ def message_of(choice: Mapping[str, Any]) -> Message:
     fields_of_reasoning.append("\n".join(_texts(content, ("thinking", "reasoning"))))
     reasoning = next(filter(None, fields_of_reasoning), thoughts)
     refusals = [refusal] if isinstance(refusal, str) else [*_texts(content, ("refusal",))]
-    return Message(answer if texts else None, reasoning, "".join(refusals), (*_tools(fields),))
+    return Message(answer if texts else None, reasoning, "".join(refusals))
 
 
 def _texts(content: object, kinds: tuple[str, ...]) -> Iterator[str]:
@@ -64,15 +63,6 @@ def _joined(value: object) -> str:
     if isinstance(value, Mapping):
         return _joined(value.get("text")) or _joined(value.get("summary"))
     return value if isinstance(value, str) else ""
-
-
-def _tools(message: Mapping[str, Any]) -> Iterator[str]:
-    calls = message.get("tool_calls")
-    legacy = {"function": message.get("function_call")}
-    for call in [*(calls if isinstance(calls, list) else []), legacy]:
-        function = call.get("function") if isinstance(call, Mapping) else None
-        if isinstance(function, Mapping):
-            yield str(function.get("name") or "unnamed")
 
 
 _LETTER = re.compile(r"\W*([A-Z])\W*")

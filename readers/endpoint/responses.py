@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -27,19 +26,17 @@ _HINTS = {
     404: "check model, and base_url: most servers need /v1 at its end",
 }
 SUCCESS, _MOVED = 300, 400  # upper bounds of these status codes
-_FORBIDDEN, _TIMEOUT, _TOO_LARGE, _RATE, _SERVER = 403, 408, 413, 429, 500
+_FORBIDDEN, _TIMEOUT, _RATE, _SERVER = 403, 408, 429, 500
 _OVERLOADED = {_TIMEOUT, _RATE, 503, 504, 529}
 # Reasons of OpenRouter, DeepSeek and SGLang for an answer without its end.
 _UNFINISHED = ("error", "insufficient_system_resource", "abort")
+_CUT = ("length", "tool_calls", "function_call")  # reasons for an answer that may lack its text
 _SHORTER = (
-    "prompt and answer exceed the model's input window: lower max_input_tokens or max_new_tokens;"
-    " set tokenizer to the model's one to count prompts as the server does"
+    "; if prompt and answer exceed the model's input window, lower max_input_tokens or"
+    " max_new_tokens; set tokenizer to the model's one to count prompts as the server does"
 )
-# OpenAI, vLLM, SGLang, llama.cpp, TGI, Mistral, Anthropic and Gemini, in this order.
 _TOO_LONG = re.compile(
-    r"context[ _](length|size|window)|maximum (model|context) length|tokens. must be <="
-    r"|(prompt|input|request)\b.{0,80}\btoo (long|large)|token count.{0,40}\bexceeds",
-    re.IGNORECASE,
+    r"context|too (?:long|large)|maximum (?:model )?length|must be <=|exceeds", re.I
 )
 # Codes for unsupported parameters, which concern all inputs.
 _PARAMETER_CODES = {"unsupported_parameter", "unsupported_value", "unknown_parameter"}
@@ -149,12 +146,10 @@ def _outcome_of_choice(choice: Mapping[str, Any], usage: Usage | None) -> Outcom
         fault = "the server's content filter withheld the answer (finish_reason 'content_filter')"
     elif message.refusal:
         fault = f"the model refused: {_excerpt(message.refusal)}"
-    elif not message.has_answer(is_cut=reason == "length"):
+    elif not message.has_answer(is_cut=reason in _CUT):
         spent = f" after {usage.output_tokens} tokens" if usage else ""
         fault = f"the server's answer has no text (finish_reason {reason!r}{spent})"
-        if message.tools:
-            fault += f"; the model called the tool {_excerpt(', '.join(message.tools))}"
-        elif reason == "length" or message.reasoning:
+        if reason == "length" or message.reasoning:
             fault += "; if the model reasons first, raise max_new_tokens"
     else:
         answer, reasoning = (message.answer or "").strip(), message.reasoning.strip()
@@ -222,8 +217,7 @@ def fault_of_status(status: int, headers: Mapping[str, str], content: bytes) -> 
         # Some gateways answer 403 for a single input that they filter.
         stops: Stops = "unless answered" if status == _FORBIDDEN else "always"
         return ResponseFault(f"{message}; {_HINTS[status]}", status, stops=stops)
-    advice = f"; {_SHORTER}" if _is_too_long(status, error, message) else ""
-    return ResponseFault(f"{message}{advice}", status)
+    return ResponseFault(message + _SHORTER * bool(_TOO_LONG.search(message)), status)
 
 
 def _error(content: bytes) -> object:
@@ -233,12 +227,6 @@ def _error(content: bytes) -> object:
     except (ValueError, RecursionError):
         return None
     return body.get("error", body) if isinstance(body, Mapping) else body
-
-
-def _is_too_long(status: int, error: object, message: str) -> bool:
-    """Returns whether an error is about too many tokens; the messages of servers differ."""
-    texts = [message, *(str(error.get(n)) for n in ("code", "type") if isinstance(error, Mapping))]
-    return status == _TOO_LARGE or any(map(_TOO_LONG.search, texts))
 
 
 def _error_message(error: object, content: bytes) -> str:
@@ -252,21 +240,12 @@ def _error_message(error: object, content: bytes) -> str:
 
 
 def _wait(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds of Retry-After, which may also be a date; None without the header."""
-    from email.utils import parsedate_to_datetime
-
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) * unit
-        except ValueError:
-            continue
-        if math.isfinite(seconds):
-            return min(max(0.0, seconds), SECONDS)
+    """Returns the seconds of Retry-After; None without the header, or if it is a date."""
     try:
-        moment = parsedate_to_datetime(headers.get("retry-after", ""))
+        seconds = float(headers.get("retry-after", ""))
     except ValueError:
         return None
-    return max(0.0, moment.timestamp() - time.time())
+    return min(max(0.0, seconds), SECONDS) if math.isfinite(seconds) else None
 
 
 def _excerpt(content: bytes | str) -> str:

@@ -121,11 +121,10 @@ def test_failed_requests_are_repeated_until_the_limit(name: str) -> None:
     ("header", "value", "wait"),
     [
         ("retry-after", "0.4", 0.4),
-        ("retry-after-ms", "400", 0.4),
         ("retry-after", "-5", 0.0),
         ("retry-after", "nan", None),
         ("retry-after", "soon", None),
-        ("retry-after", formatdate(0, usegmt=True), 0.0),
+        ("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT", None),
     ],
 )
 def test_the_wait_of_a_server_is_parsed(header: str, value: str, wait: float | None) -> None:
@@ -184,7 +183,7 @@ def test_an_input_that_the_server_refuses_does_not_affect_others() -> None:
     with running(short) as server:
         outputs = sliding(endpoint(server), reads("a", "long", "b", "c", "a"))
         assert server.prompts() == {"a": 1, "b": 1, "c": 1, "long": 1}
-    assert str(outputs[1]).startswith(f"the server answered 400: {message}; prompt and")
+    assert str(outputs[1]).startswith(f"the server answered 400: {message}; if prompt and")
     assert "lower max_input_tokens or max_new_tokens" in str(outputs[1])
     assert [type(output) for output in outputs].count(Output) == 4
 

@@ -64,7 +64,6 @@ THOUGHT: Mapping[str, Fields] = {
     "LM Studio": {**chat("Mrs. Pell", reasoning_content="Hm."), "stats": {}},
     "LM Studio, gpt-oss": chat(HARMONY + "<|return|>"),
     "TGI": {**chat("Mrs. Pell"), "object": "", "model": "m", "system_fingerprint": "3.3"},
-    "TGI, token": chat("Mrs. Pell</s>", "eos_token"),
     "OpenRouter": chat(
         "Mrs. Pell", reasoning="Hm.", reasoning_details=[{"type": "reasoning.text", "text": "Hm."}]
     ),
@@ -117,11 +116,11 @@ def test_legacy_completions_are_normalised_too(reply: Fields) -> None:
         (chat("<thinking>Mrs. Pell", "stop"), "has no text .*raise max_new_tokens"),
         (chat("<|channel|>analysis<|message|>Mrs. Pell<|end|>"), "has no text"),
         (chat([{"type": "thinking", "thinking": "Mrs. Pell"}]), "has no text"),
-        (chat("", tool_calls=[CALL]), "called the tool search"),
-        (chat(None, "tool_calls", tool_calls=[CALL]), "has no text .*called the tool search"),
+        (chat("", "tool_calls", tool_calls=[CALL]), "has no text"),
+        (chat(None, "tool_calls", tool_calls=[CALL]), "has no text .*tool_calls"),
         (
             chat(None, "function_call", function_call={"name": "search", "arguments": "{}"}),
-            "called the tool search",
+            "has no text .*function_call",
         ),
         (chat(None, refusal="I cannot."), "the model refused: I cannot."),
         (chat([{"type": "refusal", "refusal": "I cannot."}]), "the model refused: I cannot."),
