@@ -22,7 +22,7 @@ from leporello.text.outline import Extracted, Heading, outline
 _HIDDEN = ("hidden text", "is in the file, but is not shown")
 _LITTLE = 200  # characters of a page that scripts may have been meant to fill
 _NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)(?![\w-])", re.I)
-# Runs of white space except single blanks, which stay: so most texts are only searched.
+# Runs of white space except single blanks, which stay.
 _BLANKS = re.compile(r"[\t\n\r\f][ \t\n\r\f]*+| [ \t\n\r\f]++")
 # Looking up a member of an enumeration takes longer than writing a word.
 _NONE_GAP, _FIGURE_GAP, _SPACE_GAP, _CELL_GAP = Gap.NONE, Gap.FIGURE, Gap.SPACE, Gap.CELL
@@ -111,7 +111,8 @@ class Flow:
         elif self._preformatted:
             self._write(text)
         else:
-            text = _BLANKS.sub(" ", text)
+            if "  " in text or not text.isprintable():  # in few texts; a search takes longer
+                text = _BLANKS.sub(" ", text)
             if text[:1] == " " and self._gap < _SPACE_GAP:
                 self._gap = _SPACE_GAP
             if word := text.strip(" "):

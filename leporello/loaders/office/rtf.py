@@ -14,7 +14,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.figures import lowered, raised
 from leporello.loaders.files import Format
-from leporello.loaders.tables.grid import GridCell, GridRow, fields
+from leporello.loaders.tables.grid import GridCell, fields
 from leporello.text.outline import Extracted, Heading, outline
 
 _UP, _DOWN, _HIDE, _END, _ABOVE, _LEFT = "\ufde0\ufde1\ufde2\ufde3\ufde4\ufde5"
@@ -107,7 +107,8 @@ def unmarked(text: str) -> tuple[str, list[Loss]]:
             signs = lowered(inner, before)
         return signs[0] + inner + signs[1]
 
-    text = _FRACTION.sub(lambda m: f"{m[1]}{' ' * bool(m[1])}{m[2]}{m[3]}{m[4]}", text)
+    if _UP in text and _DOWN in text:
+        text = _FRACTION.sub(lambda m: f"{m[1]}{' ' * bool(m[1])}{m[2]}{m[3]}{m[4]}", text)
     text = _MARKED.sub(signed, text).replace(_END, "")
     return "\n".join(_merged(text.split("\n"))), losses
 
@@ -121,7 +122,7 @@ def _merged(lines: Sequence[str]) -> Iterator[str]:
             yield from run
 
 
-def _cells(line: str) -> GridRow:
+def _cells(line: str) -> list[GridCell]:
     cells: list[GridCell] = []
     for field in line[:-1].split("\t"):
         if _LEFT in field and cells:
@@ -129,7 +130,7 @@ def _cells(line: str) -> GridRow:
         else:
             text = field.replace(_LEFT, "").replace(_ABOVE, "").strip(" ")
             cells.append(GridCell(text, rows=int(_ABOVE not in field)))
-    return GridRow(cells)
+    return cells
 
 
 _BINARY = re.compile(rb"\\bin(\d{1,9}) ?")
@@ -140,7 +141,7 @@ _GROUP = re.compile(
 )
 # A byte of a font of symbols that is the label of an item.
 _BULLET, _SIGN = re.compile(r"(?<![\w.)'])\\'[89a-f][0-9a-f](?=\s*\Z)"), r"\\u8226?"
-_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_BRACE, _STEPS = re.compile(r"\\.|[{}]", re.DOTALL), {"{": 1, "}": -1}
 _LOST = {
     "header": ("header", "is on every page"),
     "footer": ("footer", "is on every page"),
@@ -157,11 +158,7 @@ _CHARSET = re.compile(r"\{\\rtf\d*\\(mac|pca|pc)(?![a-z])")
 _LEVEL = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
 _MARK = 0xFDD0  # first of nine code points for levels, which no text contains
 _UNSET = 25  # result of a field of a form that nobody has filled in
-_LEVELLED = re.compile(r"([\ufdd0-\ufdd8])+([^\n]*)")
-
-
-def _step(brace: re.Match[str]) -> int:
-    return {"{": 1, "}": -1}.get(brace[0], 0)
+_LEVELLED = re.compile(r"([\ufdd0-\ufdd8][\ufdd0-\ufdd8]*)([^\n]*)")
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,8 @@ class Rtf(Format):
         if not self.begins.match(data):
             raise UserError(f"{path}: is not RTF: it does not begin with {{\\rtf")
         source = _ascii(data)
-        if any(depth > RTF_DEPTH for depth in accumulate(map(_step, _BRACE.finditer(source)))):
+        depths = [*accumulate(_STEPS.get(brace, 0) for brace in _BRACE.findall(source))]
+        if max(depths) > RTF_DEPTH:
             raise RecursionError
         losses: list[Loss] = []
         source = "".join(_kept(source, losses))
@@ -191,11 +189,9 @@ class Rtf(Format):
             pieces.append(marked[at : match.start()])
             size, at = size + len(pieces[-1]), match.start(2)
             if match[2].strip():
-                headings.append(Heading(match[2].strip(), size, ord(match[1]) - _MARK + 1))
+                headings.append(Heading(match[2].strip(), size, ord(match[1][-1]) - _MARK + 1))
         text = "".join((*pieces, marked[at:]))
-        braces = [b[0] for b in _BRACE.finditer(source)]
-        cut = braces.count("{") > braces.count("}")
-        notes = (f"{path.name} is truncated: it ends within a group",) if cut else ()
+        notes = (f"{path.name} is truncated: it ends within a group",) if depths[-1] > 0 else ()
         title = headings[0].title if headings else ""
         return Extracted(text, title, outline(headings, len(text)), (), (*losses,), notes)
 
@@ -251,7 +247,7 @@ def _end(source: str, start: int) -> int:
     """Returns the end of the group at `start`; the end of the file if no brace closes it."""
     depth = 0
     for brace in _BRACE.finditer(source, start):
-        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        depth += _STEPS.get(brace[0], 0)
         if not depth and brace[0] == "}":
             return brace.end()
     return len(source)

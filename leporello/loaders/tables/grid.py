@@ -6,9 +6,10 @@ header rows of a table become one row, in which each field joins the names of it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
+from typing import TypeAlias, cast
 
 _MOST_COLUMNS = 1000  # that a cell may cover, as in browsers
 _MOST_HEADERS = 4  # rows of names; a table of more has texts in them
@@ -26,25 +27,29 @@ class GridCell:
     rows: int = 1  # number of rows that it covers; 0 if it continues the cell above
 
 
-@dataclass(slots=True)
-class GridRow:
-    """Cells of a row from left to right, without cells of earlier rows that cover it."""
-
-    # Cells that begin in the row; only the text of those that cover one field
-    cells: Sequence[str | GridCell]
-    is_header: bool = False  # whether the row is marked as one that names columns
+# Cells that begin in a row, from left to right; only the text of those that cover one field.
+Row: TypeAlias = Sequence[str | GridCell]
 
 
-def fields(rows: Sequence[GridRow]) -> Iterator[tuple[int, list[str]]]:
+def fields(rows: Sequence[Row], headers: int = 0) -> Iterator[tuple[int, Sequence[str]]]:
     """Yields the fields of each row that has text, with the index of the row.
 
     A row that is one cell over all columns has one field. Header rows are joined.
+
+    Args:
+        rows: Cells of each row, without cells of earlier rows that cover it.
+        headers: Number of first rows that are marked as names of columns.
     """
-    has_spans = any(GridCell in map(type, row.cells) for row in rows)
-    rows = _continued(rows) if has_spans else rows
-    top = _header(rows)
-    header: list[list[str]] = []
-    for number, texts in enumerate(_texts(rows) if has_spans else map(_plain, rows)):
+    has_spans = GridCell in {*map(type, chain.from_iterable(rows))}
+    texts_of: Iterable[Sequence[str]]
+    if has_spans:
+        rows = grid = _continued(rows)
+        texts_of = _texts(grid)
+    else:
+        texts_of = cast("Sequence[Sequence[str]]", rows)
+    top = _header(rows, headers)
+    header: list[Sequence[str]] = []
+    for number, texts in enumerate(texts_of):
         if number < top and len(texts) > 1:
             header.append(texts)
         elif any(texts) and not (has_spans and _is_repeated(rows[number : number + 2])):
@@ -54,13 +59,13 @@ def fields(rows: Sequence[GridRow]) -> Iterator[tuple[int, list[str]]]:
             yield number, [" ".join(dict.fromkeys(filter(None, names))) for names in columns]
 
 
-def _continued(rows: Sequence[GridRow]) -> list[GridRow]:
+def _continued(rows: Sequence[Row]) -> list[list[GridCell]]:
     """Returns rows in which cells cover the rows of those that continue them."""
     above: dict[int, GridCell] = {}
     continued = []
     for row in rows:
-        column, cells, here = 0, list[str | GridCell](), dict[int, GridCell]()
-        for source in row.cells:
+        column, cells, here = 0, list[GridCell](), dict[int, GridCell]()
+        for source in row:
             cell = source if isinstance(source, GridCell) else GridCell(source)
             if cell.rows == 0 and column in above:
                 above[column].rows += 1
@@ -70,27 +75,22 @@ def _continued(rows: Sequence[GridRow]) -> list[GridRow]:
                 here[column] = cell
                 cells.append(cell)
             column += cell.columns
-        continued.append(GridRow(cells, row.is_header))
+        continued.append(cells)
         above = here
     return continued
 
 
-def _is_repeated(rows: Sequence[GridRow]) -> bool:
+def _is_repeated(rows: Sequence[Row]) -> bool:
     """Returns whether the next row repeats all cells that begin in a row, and has more."""
-    cells = rows[0].cells
+    cells = rows[0]
     if not cells:
         return True
     below = [c for c in cells if isinstance(c, GridCell) and c.rows > 1 and len(c.text) <= _LONG]
-    return len(below) == len(cells) and len(rows) > 1 and len(rows[1].cells) > 0
+    return len(below) == len(cells) and len(rows) > 1 and len(rows[1]) > 0
 
 
-def _plain(row: GridRow) -> list[str]:
-    return [cell for cell in row.cells if isinstance(cell, str)]
-
-
-def _texts(rows: Sequence[GridRow]) -> Iterator[list[str]]:
+def _texts(grid: Sequence[Sequence[GridCell]]) -> Iterator[list[str]]:
     """Yields the texts of each row's fields."""
-    grid = [[cell for cell in row.cells if isinstance(cell, GridCell)] for row in rows]
     table = _placed(grid)
     width = max(map(len, table), default=0)
     budget = _MOST_TEXT * sum(len(cell.text) for row in grid for cell in row) + _FREE
@@ -138,18 +138,17 @@ def _columns(cell: GridCell) -> int:
     return min(cell.columns, _MOST_COLUMNS)
 
 
-def _header(rows: Sequence[GridRow]) -> int:
+def _header(rows: Sequence[Row], marked: int) -> int:
     """Returns the number of header rows: those marked, or those that merged names cover.
 
     Without marks, merged names are a first row of which each cell is empty, covers the row below,
     or is above several columns.
     """
-    marked = next((i for i, row in enumerate(rows) if not row.is_header), 0)
     for number, row in enumerate(rows[1:marked], 1):  # a name of rows reaches below the header
-        if any(isinstance(cell, GridCell) and number + cell.rows > marked for cell in row.cells):
+        if any(isinstance(cell, GridCell) and number + cell.rows > marked for cell in row):
             marked = number
             break
-    first = [c if isinstance(c, GridCell) else GridCell(c) for c in (rows[0].cells if rows else ())]
+    first = [c if isinstance(c, GridCell) else GridCell(c) for c in (rows[0] if rows else ())]
     groups = any(cell.columns > 1 for cell in first) and len(first) > 1
     merged = groups and all(c.columns > 1 or c.rows > 1 or not c.text for c in first)
     top = max(marked, max(2, *(cell.rows for cell in first)) if merged else 0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
+from operator import itemgetter
 
 from leporello.loaders.numbering import whole
-from leporello.loaders.tables.grid import GridCell, GridRow, fields
+from leporello.loaders.tables.grid import GridCell, Row, fields
 
 _TO_THE_END = 65_534  # rows of a cell with `rowspan=0`, as in browsers
 _LONG = 2000  # characters of a cell with several blocks, in a table that lays out a page
@@ -21,13 +21,12 @@ class _OpenRow:
 
     starts: list[int]  # number of pieces before each cell, which ends where the next cell begins
     end: int  # number of pieces at the end of the row
-    # Columns and rows of cells that cover several, by the index of the cell
-    spans: dict[int, tuple[int, int]] = field(default_factory=dict)
-    is_header: bool = False  # whether the row names columns
+    is_header: bool  # whether the row names columns
+    is_plain: bool = False  # whether each cell is one piece, as in most tables
 
     def cells(self) -> Iterator[tuple[int, int]]:
         """Yields the number of pieces before and at the end of each cell."""
-        return pairwise((*self.starts, self.end))
+        return zip(self.starts, (*self.starts[1:], self.end), strict=True)
 
 
 class OpenTable:
@@ -44,6 +43,8 @@ class OpenTable:
         self.is_layout = False
         self.has_tables = False
         self._rows: list[_OpenRow] = []
+        # Columns and rows of cells that cover several, by the indices of row and cell
+        self._spans: dict[tuple[int, int], tuple[int, int]] = {}
         self._in_head = False
         self._row: _OpenRow | None = None  # that is open
         self._names = 0  # cells of the row that name a column or row
@@ -53,7 +54,7 @@ class OpenTable:
         self._end_row(at)
         self._in_head = tag == "thead" or (self._in_head and tag == "tr")
         if tag == "tr":
-            self._row = _OpenRow([], at, is_header=self._in_head)
+            self._row = _OpenRow([], at, self._in_head)
             self._rows.append(self._row)
 
     def end_rows(self, tag: str, at: int) -> None:
@@ -76,7 +77,8 @@ class OpenTable:
     def span(self, columns: int, rows: int) -> None:
         """Lets the last cell of the open row cover several columns or rows; 0 as in `GridCell`."""
         if self._row and self._row.starts and (columns > 1 or rows != 1):
-            self._row.spans[len(self._row.starts) - 1] = max(columns, 1), max(rows, 0)
+            cell = len(self._rows) - 1, len(self._row.starts) - 1
+            self._spans[cell] = max(columns, 1), max(rows, 0)
 
     def lines(
         self, pieces: Sequence[str], headings: Iterable[tuple[int, str]]
@@ -92,28 +94,34 @@ class OpenTable:
         """
         if self._lays_out(pieces, headings):
             return None
-        rows = []
-        for row in self._rows:
-            cells: list[str | GridCell] = [
-                text
-                if end == start + 2 and (text := pieces[start + 1]).isprintable()
-                else self._text(pieces, start, end)
-                for start, end in row.cells()
+        texts = [self._texts(row, pieces) for row in self._rows]
+        rows: Sequence[Row] = texts
+        if self._spans:
+            rows = [
+                [GridCell(text, *self._spans.get((n, c), ())) for c, text in enumerate(row)]
+                for n, row in enumerate(texts)
             ]
-            for number, (columns, below) in row.spans.items():
-                cells[number] = GridCell(str(cells[number]), columns, below)
-            rows.append(GridRow(cells, row.is_header))
-        written = [(self._rows[n].starts[0], "\t".join(texts)) for n, texts in fields(rows)]
-        return sorted([*written, *self._outside(pieces)], key=lambda line: line[0])
+        headers = next((n for n, row in enumerate(self._rows) if not row.is_header), 0)
+        lines = [(self._rows[n].starts[0], "\t".join(row)) for n, row in fields(rows, headers)]
+        return sorted([*lines, *self._outside(pieces)], key=itemgetter(0))
+
+    def _texts(self, row: _OpenRow, pieces: Sequence[str]) -> Sequence[str]:
+        """Returns the texts of a row's cells."""
+        if row.is_plain and row.starts:
+            texts = pieces[row.starts[0] + 1 : row.end : 2]
+            if "".join(texts).isprintable():
+                return texts
+        return [self._text(pieces, start, end) for start, end in row.cells()]
 
     def _end_row(self, at: int) -> None:
         if self._row is None:
             return
         self._row.end = at
+        starts = self._row.starts
+        self._row.is_plain = starts == [*range(at - 2 * len(starts), at, 2)]
         if self._names:
-            count = len(self._row.starts)
-            is_wide = count > 1 or bool(self._row.spans)
-            self._row.is_header |= is_wide and self._names == count
+            is_wide = len(starts) > 1 or (len(self._rows) - 1, 0) in self._spans
+            self._row.is_header |= is_wide and self._names == len(starts)
             self._names = 0
         self._row = None
 
@@ -145,7 +153,7 @@ class OpenTable:
         return not any(row.is_header for row in self._rows) and any(
             end > start + 2 and _is_page(pieces, start, end)
             for row in self._rows
-            for start, end in row.cells()
+            for start, end in (() if row.is_plain else row.cells())
         )
 
     def _is_column(self, pieces: Sequence[str]) -> bool:

@@ -47,7 +47,7 @@ def written(
         merged: Cells that are merged.
         hidden: Rows and columns that are not written.
     """
-    rows = [[*map(_flat, row)] for row in cells]
+    rows = [_flat(row) for row in cells]
     full = _carried(rows, merged)
     numbers = [n for n in range(len(rows)) if n not in hidden[0]]
     columns = [c for c in range(max(map(len, rows), default=0)) if c not in hidden[1]]
@@ -92,9 +92,11 @@ def letters(column: int) -> str:
     return name
 
 
-def _flat(cell: str) -> str:
-    cell = cell.strip()
-    return cell if cell.isprintable() else _BREAKS.sub(" ", cell)
+def _flat(row: Sequence[str]) -> list[str]:
+    cells = [*map(str.strip, row)]
+    if "".join(cells).isprintable():
+        return cells
+    return [_BREAKS.sub(" ", cell) for cell in cells]
 
 
 def _kept(row: Sequence[str], columns: Sequence[int]) -> Iterator[str]:
