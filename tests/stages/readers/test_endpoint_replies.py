@@ -57,6 +57,11 @@ THOUGHT: Mapping[str, Fields] = {
     "SGLang": {**chat("Mrs. Pell", reasoning_content="Hm.", tool_calls=None), "metadata": {}},
     "SGLang, template with the first mark": chat("Hm.</think>\n\nMrs. Pell"),
     "SGLang, Kimi": chat("◁think▷Hm.◁/think▷Mrs. Pell"),
+    "vLLM, Command": chat(
+        "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Mrs. Pell<|END_RESPONSE|>"
+    ),
+    "vLLM, Hunyuan": chat("<think>Hm.</think>\n<answer>\nMrs. Pell\n</answer>"),
+    "vLLM, GLM": chat("<think>Hm.</think><|begin_of_box|>Mrs. Pell<|end_of_box|>"),
     "llama.cpp": {**chat("Mrs. Pell", reasoning_content="Hm."), "timings": {"prompt_n": 9}},
     "llama.cpp, gpt-oss": chat(HARMONY),
     "Ollama": {**chat("Mrs. Pell", reasoning="Hm."), "system_fingerprint": "fp_ollama"},
@@ -96,7 +101,7 @@ def test_answers_of_servers_are_taken_without_reasoning(server: str) -> None:
     [
         legacy("Mrs. Pell", "stop"),
         legacy(" Mrs. Pell\n", "length", logprobs=None),
-        legacy("<think>Hm.</think>Mrs. Pell"),
+        legacy("<think>Hm.</think>Mrs. Pell<|im_end|>"),
         {**legacy("Mrs. Pell"), "usage": None},
     ],
 )
@@ -208,14 +213,23 @@ def test_errors_in_successful_responses_are_asked_again(server: str) -> None:
         ("<|channel|>final <|constrain|>json<|message|>{}<|return|>", "", "{}"),
         ("<|channel|>analysis<|message|>Hm.", "Hm.", ""),
         ("analysisHm.assistantfinalMrs. Pell", "Hm.", "Mrs. Pell"),
+        ("Mrs. Pell<|im_end|>", "", "Mrs. Pell"),
+        ("Mrs. Pell <|eot_id|>\n", "", "Mrs. Pell"),
+        ("Mrs. Pell<|endoftext|><|endoftext|>", "", "Mrs. Pell"),
+        ("Mrs. Pell<end_of_turn>\n", "", "Mrs. Pell"),
+        ("<s> Mrs. Pell</s></s>", "", "Mrs. Pell"),
+        ("Mrs. Pell<|im_end|>\n<|im_start|>user\nMore?", "", "Mrs. Pell"),
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nMrs. Pell<|eot_id|>", "", "Mrs. Pell"),
+        ("The text is <s>old</s>", "", "The text is <s>old</s>"),
+        ("It ends with <|im_end|> in ChatML.", "", "It ends with <|im_end|> in ChatML."),
     ],
 )
-def test_reasoning_is_split_from_texts(text: str, reasoning: str, answer: str) -> None:
+def test_reasoning_and_tokens_are_split_from_texts(text: str, reasoning: str, answer: str) -> None:
     assert split_reasoning(text) == (reasoning, answer)
 
 
 @pytest.mark.parametrize(
-    "piece", [" ", "<think>", "<|end|>", "<|channel|>a<|message|>", "analysis"]
+    "piece", [" ", "<think>", "<|end|>", "</s>", "<|channel|>a<|message|>", "analysis"]
 )
 def test_repeated_marks_take_linear_time(piece: str) -> None:
     """A text of a single mark is split as fast as others."""
