@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from zipfile import BadZipFile
 
 from leporello.core.errors import UserError
-from leporello.core.records import Loss, Section
+from leporello.core.records import Loss
 from leporello.loaders.html import Html
 from leporello.loaders.office.archive import ArchiveFormat, parsed, read, unpacked
 from leporello.text.outline import Extracted, joined
@@ -60,16 +60,15 @@ def _chapters(
     """Yields the chapters in the order of the book, then pages that are not part of the order."""
     items = {item.get("id"): item for item in book.iter("{*}item")}
     names = {i: _beside(folder, item.get("href") or "") for i, item in items.items()}
-    labels = _labels(archive, [*names.values()])
     order = [place.get("idref") for place in book.iter("{*}itemref")]
     for number, id_ in enumerate(order, 1):
         name = names.get(id_, "")
-        yield f"chapter {number}", _chapter(archive, items.get(id_), name, path, labels)
+        yield f"chapter {number}", _chapter(archive, items.get(id_), name, path)
     for id_, item in items.items():
         name = names[id_]
         if id_ in order or item.get("media-type") not in _PAGES or name not in archive.namelist():
             continue
-        page = _chapter(archive, item, name, path, labels)
+        page = _chapter(archive, item, name, path)
         if "nav" in (item.get("properties") or "").split():
             why = "repeats the titles of the chapters"
             loss = Loss("contents", why, name, len(page.text), furniture=True)
@@ -77,41 +76,17 @@ def _chapters(
         yield f"page {name}, outside the chapters", page
 
 
-def _chapter(
-    archive: ZipFile, item: _Element | None, name: str, path: Path, labels: Mapping[str, str]
-) -> Extracted:
+def _chapter(archive: ZipFile, item: _Element | None, name: str, path: Path) -> Extracted:
     """Returns the text of a page, or its loss."""
     if item is None or name not in archive.namelist():
         return Extracted("", losses=(Loss("chapter", "is not in the file", name),))
     if item.get("media-type") not in _PAGES:
         return Extracted("", losses=(Loss("image", "images are not read", name),))
     try:
-        chapter = Html().extract(archive.read(name), path / name)
+        return Html().extract(archive.read(name), path / name)
     except (UserError, RecursionError, BadZipFile, EOFError, zlib.error) as error:
         reason = str(error).removeprefix(f"{path / name}: ") or "is nested too deeply"
         return Extracted("", losses=(Loss("chapter", reason, name),))
-    if (label := labels.get(name)) and not chapter.sections and chapter.text:
-        chapter = replace(chapter, sections=(Section(label, 0, len(chapter.text)),))
-    return chapter
-
-
-def _labels(archive: ZipFile, names: list[str]) -> dict[str, str]:
-    """Returns the titles of chapters by file, from the older form of contents (ncx)."""
-    from lxml.etree import XMLSyntaxError
-
-    labels: dict[str, str] = {}
-    for name in names:
-        if name.endswith(".ncx"):
-            try:
-                contents = parsed(read(archive, name))
-            except (XMLSyntaxError, BadZipFile, zlib.error):  # only titles are missing
-                continue
-            for point in contents.iter("{*}navPoint"):
-                source = point.find("{*}content")
-                text = " ".join(point.findtext("{*}navLabel/{*}text", "").split())
-                href = "" if source is None else (source.get("src") or "").partition("#")[0]
-                labels.setdefault(_beside(posixpath.dirname(name), href), text)
-    return labels
 
 
 def _beside(folder: str, href: str) -> str:
