@@ -30,30 +30,24 @@ LARGEST = 2**30  # bytes of a document; its text, offsets and index take many ti
 _HEAD = 2**16  # bytes that are examined
 _MOST_CONTROLS = 0.02  # share of a text's bytes
 _TEXT = bytes({*range(0x20, 0x100), *b"\t\n\r\f\v\b\x1a\x1b"})  # no control characters
-# Kinds of files that are not read, by their first bytes.
+# First bytes of files that are not read, by their kinds.
 _KNOWN = {
-    b"\x89PNG": "a PNG image",
-    b"\xff\xd8\xff": "a JPEG image",
-    b"GIF8": "a GIF image",
-    b"II*\0": "a TIFF image",
-    b"MM\0*": "a TIFF image",
-    b"RIFF": "sound, video or an image (RIFF)",
-    b"ID3": "sound (MP3)",
-    b"OggS": "sound or video (Ogg)",
-    b"\x1aE\xdf\xa3": "a video (Matroska)",
-    b"PK\x03\x04": "a zip archive; unpack it",
-    b"PK\x05\x06": "an empty zip archive",
-    b"\x1f\x8b": "a file compressed with gzip; unpack it: gunzip",
-    b"BZh": "a file compressed with bzip2; unpack it: bunzip2",
-    b"\xfd7zXZ": "a file compressed with xz; unpack it: unxz",
-    b"(\xb5/\xfd": "a file compressed with zstd; unpack it: unzstd",
-    b"7z\xbc\xaf": "a 7z archive; unpack it",
-    b"Rar!": "a RAR archive; unpack it",
-    b'x\x9f>"': "what Outlook packs attachments into (winmail.dat); unpack it: ytnef",
-    b"\x7fELF": "a program",
-    b"MZ": "a Windows program",
-    b"SQLite format 3": "a SQLite database",
-    b"PAR1": "a Parquet table, which tasks read, but not `ask`",
+    "a PNG image": (b"\x89PNG",),
+    "an image": (b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*"),
+    "sound, video or an image": (b"RIFF", b"ID3", b"OggS", b"\x1aE\xdf\xa3"),
+    "a zip archive; unpack it": (b"PK\x03\x04", b"PK\x05\x06"),
+    "an archive; unpack it": (
+        b"\x1f\x8b",
+        b"BZh",
+        b"\xfd7z",
+        b"(\xb5/\xfd",
+        b"7z\xbc\xaf",
+        b"Rar!",
+    ),
+    "what Outlook packs attachments into (winmail.dat); unpack it: ytnef": (b'x\x9f>"',),
+    "a program": (b"\x7fELF", b"MZ"),
+    "a SQLite database": (b"SQLite format 3",),
+    "a Parquet table, which tasks read, but not `ask`": (b"PAR1",),
 }
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_STREAMS = {
@@ -258,7 +252,7 @@ def looks(data: bytes) -> str:
         return next(kinds, "an Office file from before 2007; save it in a current format")
     if data[4:8] == b"ftyp":
         return "a video or sound (MP4)"
-    return next((what for mark, what in _KNOWN.items() if data.startswith(mark)), "")
+    return next((kind for kind, marks in _KNOWN.items() if data.startswith(marks)), "")
 
 
 def read_bytes(path: Path) -> bytes:

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 from leporello.loaders.tables.rows import letters
 
-_ROMAN = dict(
-    zip(
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-        ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"),
-        strict=True,
-    )
-)
+_ROMAN = {
+    1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl", 10: "x",
+    9: "ix", 5: "v", 4: "iv", 1: "i",
+}  # fmt: skip
 _MOST_ROMAN = 3999
 _WHOLE = re.compile(r"\s*-?\d{1,9}\s*", re.ASCII)
 

@@ -166,7 +166,7 @@ def test_charsets_of_parts(kind: str, transfer: str, charset: str, encoding: str
             ),
             "winmail.dat",
         ),
-        (part("image/gif; name=map.gif", "GIF89a\0\0"), "GIF image"),
+        (part("image/gif; name=map.gif", "GIF89a\0\0"), "an image"),
         (part("application/zip; name=a.zip", b"PK\x03\x04\0\0\xff"), "zip archive"),
     ],
 )

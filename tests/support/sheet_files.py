@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from struct import pack
@@ -81,15 +80,6 @@ def xls(cells: Grid) -> bytes:
             elif value != "":
                 sheet.write(i, j, value)
     return saved(book)
-
-
-def fods(cells: Grid) -> bytes:
-    """Writes a spreadsheet of LibreOffice in one part."""
-    with zipfile.ZipFile(io.BytesIO(ods(cells))) as archive:
-        content, kind = archive.read("content.xml"), archive.read("mimetype")
-    root = b'<office:document office:mimetype="' + kind + b'" '
-    start = content.replace(b"<office:document-content ", b"<?xml version='1.0'?>" + root)
-    return start.replace(b"</office:document-content>", b"</office:document>")
 
 
 def ods(cells: Grid) -> bytes:
@@ -209,7 +199,7 @@ def delimited(delimiter: str) -> Callable[[Grid], bytes]:
 
 
 SHEETS: Mapping[str, Callable[[Grid], bytes]] = {
-    ".xlsx": xlsx, ".xls": xls, ".ods": ods, ".fods": fods, ".xlsb": xlsb,
+    ".xlsx": xlsx, ".xls": xls, ".ods": ods, ".xlsb": xlsb,
 }  # fmt: skip
 MARKED = {suffix: write for suffix, write in SHEETS.items() if suffix != ".xls"}
 ALL: Mapping[str, Callable[[Grid], bytes]] = {

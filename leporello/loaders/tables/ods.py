@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import html
 import re
-from io import BytesIO
 from pathlib import Path
 from xml.parsers.expat import ExpatError, ParserCreate
-from zipfile import ZipFile
 
 from leporello.core.errors import UserError
 from leporello.loaders.tables.marks import Marks, check_size
 
-SPREADSHEET = b"application/vnd.oasis.opendocument.spreadsheet"
-_MANIFEST = '<manifest xmlns="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
 _REPEATED = re.compile(
     rb'<table:table-cell (?=[^<>]*office:value)[^<>]*?columns-repeated="(\d{1,18})"'
 )
@@ -30,16 +26,6 @@ _DURATION = re.compile(r"(-?)PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")
 _LONG = re.compile(r"-?\d{16,}")  # more digits than calamine keeps
 _MOST_REPEATED = 1000  # cells of one element whose marks are kept
 _HIDDEN = (b"collapse", b"filter")
-
-
-def unflattened(data: bytes) -> bytes:
-    """Returns an fods file, which is one part, as an ods file, which is an archive."""
-    buffer = BytesIO()
-    with ZipFile(buffer, "w") as archive:
-        archive.writestr("mimetype", SPREADSHEET)
-        archive.writestr("content.xml", data)
-        archive.writestr("META-INF/manifest.xml", _MANIFEST)
-    return buffer.getvalue()
 
 
 def marks(content: bytes, path: Path) -> dict[str, Marks]:

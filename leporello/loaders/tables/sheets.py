@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
 _MARKS = {"xl/workbook.xml", "xl/workbook.bin"}
-_FLAT = b'office:mimetype="' + ods.SPREADSHEET
+_ODS = b"application/vnd.oasis.opendocument.spreadsheet"
 _HOW_TO_READ = "the loader {class: Sheets, hidden: true} reads it"
 _NOT_READ = "comments on cells are not read"
 _OLD = "hidden rows, errors, comments and units are not read from xls; save the file as xlsx"
@@ -48,7 +48,7 @@ _TEXTS = {
 
 @dataclass(frozen=True)
 class Sheets(Format):
-    """Spreadsheets (xlsx, xls, xlsb, ods, fods): one line per row, with column names.
+    """Spreadsheets (xlsx, xls, xlsb, ods): one line per row, with column names.
 
     Attributes:
         header: Whether a row names the columns, so that each cell is written as `Name: value`:
@@ -56,12 +56,8 @@ class Sheets(Format):
         hidden: Whether hidden sheets, rows and columns are read too; they are losses otherwise.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (
-        *(".xlsx", ".xlsm", ".xltx", ".xls", ".xlsb", ".ods", ".fods"),
-    )
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(
-        ZIP.pattern + b"|" + re.escape(_OLE) + rb"|(?:\xef\xbb\xbf)?<"
-    )
+    suffixes: ClassVar[tuple[str, ...]] = (*(".xlsx", ".xlsm", ".xltx", ".xls", ".xlsb", ".ods"),)
+    begins: ClassVar[re.Pattern[bytes]] = re.compile(ZIP.pattern + b"|" + re.escape(_OLE))
     marked: ClassVar[bool] = True
 
     header: Header = "auto"
@@ -72,18 +68,13 @@ class Sheets(Format):
         """Returns whether the file is a workbook of Excel or LibreOffice."""
         if head.startswith(_OLE):
             return any(mark in head for mark in _BOOKS)
-        if not head.startswith(b"PK"):
-            return _FLAT in head[:10_000]
-        return bool(_MARKS & (names := members(head))) or (
-            bool(names) and ods.SPREADSHEET in head[:200]
-        )
+        names = members(head)
+        return bool(_MARKS & names) or (bool(names) and _ODS in head[:200])
 
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the rows of all sheets; places have the names of cells, `Costs!B7`."""
         from python_calamine import PasswordError, load_workbook
 
-        if not data.startswith((_OLE, b"PK")):
-            data = ods.unflattened(data)
         losses: tuple[Loss, ...] = ()
         title = ""
         marks: Mapping[str, Marks] = {}
