@@ -145,8 +145,8 @@ def add_up(
     first = packed["starts"][terms]
     lengths = packed["starts"][terms + 1] - first
     cost = np.cumsum(np.bincount(texts, lengths, minlength=questions) + chunks)
-    bounds = np.flatnonzero(np.diff(cost // _BLOCK, prepend=-1, append=np.inf))
-    for begin, end in pairwise(bounds.tolist()):
+    bounds = np.flatnonzero(np.diff(cost // _BLOCK, prepend=-1))
+    for begin, end in pairwise([*bounds.tolist(), questions]):
         part = slice(*np.searchsorted(texts, (begin, end)))
         spans = lengths[part]
         skipped = np.cumsum(spans) - spans

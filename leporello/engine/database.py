@@ -27,7 +27,9 @@ CREATE TABLE passages (document INTEGER PRIMARY KEY, sha256 TEXT, data BLOB, crc
 DONE = "number, id, failed, data, crc"
 FORM = 5  # version of the table layout
 _BETWEEN = b"\0"  # between the lines of an example: JSON escapes it
-_LEVEL = 1  # of compression: higher levels are slower and save little more
+# Level and window of the compression: higher levels and, for these short texts, larger windows are
+# slower and save little more.
+_COMPRESSION = 1, 12
 # Network file systems release locks late, and a viewer reads for seconds at most.
 _PATIENCE = 60.0  # seconds to wait for another process that uses the file
 # A damaged schema appears as a plain SQL error: a table or column does not exist.
@@ -159,7 +161,7 @@ def done_rows(
 
 def stored_row(row: FinishedRow) -> tuple[object, ...]:
     """Returns the values of the columns `DONE` for a finished example."""
-    example_id, data = utf8(row.id), compress(_BETWEEN.join(row.lines), _LEVEL)
+    example_id, data = utf8(row.id), compress(_BETWEEN.join(row.lines), *_COMPRESSION)
     crc = _crc_of(row.number, row.failed, example_id, data)
     return row.number, example_id, row.failed, data, crc
 
@@ -184,7 +186,7 @@ def checked(data: bytes | None, crc: int) -> Any:  # noqa: ANN401 -- JSON
 
 def encoded(value: object) -> bytes:
     """Returns a value as compressed JSON."""
-    return compress(dumps(value, separators=(",", ":")).encode(), _LEVEL)
+    return compress(dumps(value, separators=(",", ":")).encode(), *_COMPRESSION)
 
 
 def utf8(text: str) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from numbers import Integral, Real
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import Any
 
 from leporello.core.calls import derived, segments
@@ -160,20 +160,16 @@ class stage_call:  # noqa: N801 -- called like a function; a generator takes twi
         if error is None:
             # Documents are shared by pipelines: a changed field would change all later results.
             for document, values in self._before:
-                self._restore(document, values)
+                # By identity: comparing the text of a book would take longer than many stages.
+                if not all(map(is_, _RECORD(document), values)):
+                    self._restore(document, values)
 
     def _restore(self, document: Document, values: Sequence[object]) -> None:
         original = zip(_FIELDS, values, strict=True)
-        changed = [
-            # By identity: comparing the text of a book would take longer than many stages.
-            (name, value)
-            for name, value in original
-            if getattr(document, name) is not value
-        ]
-        for field, value in changed:
-            object.__setattr__(document, field, value)
-        for field, _ in changed:
-            raise StageError(f"{self._name} changed the {field} of document {document.id!r}")
+        changed = [name for name, value in original if getattr(document, name) is not value]
+        for name, value in zip(_FIELDS, values, strict=True):
+            object.__setattr__(document, name, value)
+        raise StageError(f"{self._name} changed the {changed[0]} of document {document.id!r}")
 
 
 def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Chunk, ...]:

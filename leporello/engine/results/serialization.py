@@ -167,7 +167,7 @@ def reads_to_columns(reads: Sequence[tuple[int, Read]]) -> dict[str, JSON]:
             values[name] = [getattr(read, name) for _, read in reads]
     values["choices"] = [[*read.choices] for _, read in reads]
     values["pair"] = [pair_of(read) for _, read in reads]
-    columns = _without_defaults(to_columns(values), _READ)
+    columns = to_columns(_without_defaults(values, _READ))
     return {"count": len(reads), "passages": passages, "of": _by_position(rows), **columns}
 
 
@@ -220,12 +220,6 @@ def _indices(column: Any, count: int) -> list[list[int]]:  # noqa: ANN401 -- JSO
     return [*column]
 
 
-def _is_always(column: Any, value: JSON) -> bool:  # noqa: ANN401 -- JSON
-    if isinstance(column, dict):
-        return "=" in column and bool(column["="] == value)
-    return bool(column == [value])  # one row
-
-
 def _key(passage: Chunk | str) -> tuple[int, int] | str:
     return passage if isinstance(passage, str) else (passage.start, passage.end)
 
@@ -260,7 +254,7 @@ def outputs_to_columns(replies: Sequence[tuple[Read, Reply]]) -> dict[str, JSON]
     values["span"] = [None if span is None else [span.start, span.end] for span in spans]
     values["error"] = [str(r) if isinstance(r, ReadError) else None for _, r in replies]
     values["traceback"] = [r.trace if isinstance(r, ReadError) else "" for _, r in replies]
-    return _without_defaults(to_columns(values), _OUTPUT)
+    return to_columns(_without_defaults(values, _OUTPUT))
 
 
 def _read_spans(read: Read, output: Output) -> JSON:
@@ -333,8 +327,10 @@ def calls_from_row(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _without_defaults(columns: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
-    return {n: column for n, column in columns.items() if not _is_always(column, defaults[n])}
+def _without_defaults(
+    values: Mapping[str, list[JSON]], defaults: Mapping[str, JSON]
+) -> dict[str, list[JSON]]:
+    return {n: column for n, column in values.items() if column.count(defaults[n]) < len(column)}
 
 
 def _chunk_pairs(read: Read) -> list[list[int]]:
