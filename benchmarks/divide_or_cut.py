@@ -24,7 +24,7 @@ from leporello.api import load_pipelines
 from leporello.config.metrics import metrics_of
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.records import Example, Read
-from leporello.engine.results.serialization import empty_prediction
+from leporello.engine.results.finished import empty_prediction
 from leporello.metrics import Resampled, Statistics
 from leporello.readers.embedded.encoder import Encoder, TextPair
 from leporello.report.plots import Axes, Point, Series, panel

@@ -26,7 +26,7 @@ from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
 from leporello.core.coverage import merge, overlap
 from leporello.core.files import read_rows
 from leporello.core.records import Prediction, Span
-from leporello.engine.results.serialization import prediction_from_row
+from leporello.engine.results.finished import prediction_from_row
 from leporello.jobs.directory import RunDirectory
 
 PLAIN = "default"

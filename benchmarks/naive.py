@@ -22,7 +22,7 @@ from leporello.config import load_config
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.core.records import Example, Read
-from leporello.engine.results.serialization import empty_prediction
+from leporello.engine.results.finished import empty_prediction
 from leporello.metrics import Resampled
 from leporello.tasks import Scrolls
 

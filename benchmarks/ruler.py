@@ -23,7 +23,7 @@ from benchmarks.divide_or_cut import STYLE
 from leporello.chunkers import Sentences
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.records import Example, Read
-from leporello.engine.results.serialization import empty_prediction
+from leporello.engine.results.finished import empty_prediction
 from leporello.metrics.long_context.needles import StringMatchAll
 from leporello.readers import BestSentence
 from leporello.report.plots import Point, Series, lines

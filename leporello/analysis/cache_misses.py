@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.analysis.finished import FinishedJob, FinishedRun
-from leporello.cache.fingerprint import fingerprint
+from leporello.cache.dependencies import fingerprint
 from leporello.cache.store import Cache, CacheEntry
 from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import cached_passages, chunks_key, index_key, passages_key

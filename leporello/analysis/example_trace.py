@@ -10,8 +10,7 @@ from typing import Any
 
 from leporello.core.coverage import letters, merge, outside
 from leporello.core.records import Example, Span
-from leporello.engine.results.finished import FinishedRow
-from leporello.engine.results.serialization import prediction_from_row
+from leporello.engine.results.finished import FinishedRow, prediction_from_row
 from leporello.text.squad import normalise, occurrences
 
 # Both limits are choices: short or frequent references prove nothing (decision 25).

@@ -18,11 +18,8 @@ from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage
 from leporello.core.protocols import Chunker, RendersPrompt
 from leporello.core.records import Example, Prediction, Read, Span
-from leporello.engine.results.serialization import (
-    empty_prediction,
-    prediction_from_row,
-    read_from_row,
-)
+from leporello.engine.results.finished import empty_prediction, prediction_from_row
+from leporello.engine.results.serialization import read_from_row
 from leporello.jobs.manifest import named_files
 from leporello.text.outline import cited
 

@@ -15,8 +15,7 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import read_rows
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
-from leporello.engine.results.finished import FinishedRow
-from leporello.engine.results.serialization import prediction_from_row
+from leporello.engine.results.finished import FinishedRow, prediction_from_row
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles

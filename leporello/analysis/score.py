@@ -19,8 +19,11 @@ from leporello.core.files import read_json, read_rows
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
 from leporello.engine.failures import ExampleError
-from leporello.engine.results.finished import ExampleStatistics
-from leporello.engine.results.serialization import empty_prediction, prediction_from_row
+from leporello.engine.results.finished import (
+    ExampleStatistics,
+    empty_prediction,
+    prediction_from_row,
+)
 from leporello.engine.task_examples import checked
 from leporello.jobs.results import Result, Summary
 from leporello.metrics import GoldError, Metric

@@ -1,5 +1,5 @@
 """Fingerprints of everything that a result depends on, and a disk cache with fingerprints as keys.
 
 This room touches only files below the cache directory, and the source files of stages.
-Begin with `fingerprint`, then `store`.
+Begin with `dependencies`, then `store`.
 """

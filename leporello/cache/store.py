@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from leporello.cache.dependencies import UNDECLARED
+from leporello.cache.dependencies import UNDECLARED, fingerprint
 from leporello.cache.entry import (
     PARTIAL,
     DamagedEntryError,
@@ -37,7 +37,6 @@ from leporello.cache.entry import (
     register,
     write,
 )
-from leporello.cache.fingerprint import fingerprint
 from leporello.core.calls.memory import canonical
 from leporello.core.records import JSON, Index
 

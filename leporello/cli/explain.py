@@ -80,7 +80,7 @@ def _print_example(run: Path, example: str, stage: str, *, as_json: bool) -> Non
 
 
 def _as_json(explanation: Explanation) -> dict[str, Any]:
-    from leporello.engine.results.serialization import prediction_row
+    from leporello.engine.results.finished import prediction_row
 
     example = explanation.example
     return {

@@ -11,8 +11,12 @@ from leporello.config import Pipeline
 from leporello.core.records import Example, Prediction
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.failures import TRIES, Attempts, ExampleError, stage_errors, time_limit
-from leporello.engine.results.finished import FinishedExample, Scored
-from leporello.engine.results.serialization import empty_prediction, prediction_of
+from leporello.engine.results.finished import (
+    FinishedExample,
+    Scored,
+    empty_prediction,
+    prediction_of,
+)
 from leporello.engine.selection import Selection
 from leporello.engine.task_examples import Normalizer
 from leporello.metrics import Metric

@@ -13,7 +13,7 @@ from operator import attrgetter
 from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import Any
 
-from leporello.cache.fingerprint import fingerprint
+from leporello.cache.dependencies import fingerprint
 from leporello.config import Pipeline
 from leporello.core.calls.contracts import WrongCountError, batching_of, load_models
 from leporello.core.calls.derived import content_of

@@ -14,7 +14,7 @@ from functools import partial
 from json import dumps, loads  # by name: a stage may replace functions of modules
 from typing import Any, NamedTuple
 
-from leporello.core.calls.answers import as_text
+from leporello.core.calls.answers import as_text, is_answer
 from leporello.core.calls.contracts import answers_to, resumption
 from leporello.core.coverage import Span
 from leporello.core.errors import ReadError
@@ -30,7 +30,6 @@ from leporello.core.records import (
     Request,
 )
 from leporello.engine.failures import ExampleError
-from leporello.text.answers import unanswerable
 from leporello.text.typed.fields import AnswerField, fields_of, filled
 from leporello.text.typed.parse import as_answer, choices_of, kind_of, leaves, parse
 from leporello.text.typed.spans import located
@@ -164,7 +163,7 @@ class TypedAnswer:
             ValueError: The answer does not match the schema.
         """
         plain = text.strip()
-        if plain in ("", "null") or not unanswerable(plain, ""):
+        if plain in ("", "null") or not is_answer(plain):
             return None
         return parse(text, self.example.schema)
 
@@ -195,7 +194,7 @@ def _field_read(read: Read, field: AnswerField) -> Read:
 
 
 def _field_value(field: AnswerField, output: Output) -> JSON:
-    if not unanswerable(output.text.strip(), ""):
+    if not is_answer(output.text.strip()):
         return None
     try:
         return parse(output.text, field.schema)

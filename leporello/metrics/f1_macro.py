@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from leporello.core.calls.answers import is_answer
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import GoldError, Statistics, Summed
-from leporello.text.answers import unanswerable
 
 if TYPE_CHECKING:
     from leporello.metrics.protocol import Numbers
@@ -158,8 +158,8 @@ class NoAnswer(Summed):
         """Returns whether the statement is expected and predicted; None without references."""
         if not example.references:
             return None
-        predicted = prediction.abstained or not unanswerable(prediction.prediction.strip(), "")
-        expected = not any(unanswerable(text.strip(), "") for text in example.references)
+        predicted = prediction.abstained or not is_answer(prediction.prediction.strip())
+        expected = not any(is_answer(text.strip()) for text in example.references)
         return {"wanted": expected, "given": predicted}
 
     def score(self, statistics: Statistics) -> float:

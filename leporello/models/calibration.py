@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Method = Literal["platt", "isotonic"]
-Certainty = Literal["sure", "likely", "unsure"]
-
-_SURE = 0.85
-_LIKELY = 0.5
 
 # At 30 a probability differs from 1 by 1e-13; infinity would break the fit.
 _LARGEST_ODDS = 30.0  # log odds
@@ -116,13 +112,6 @@ def signal(output: Output) -> float | None:
     if output.probability is None:
         return output.score
     return odds_of(output.probability)
-
-
-def certainty(probability: float) -> Certainty:
-    """Returns the word for a probability: `sure` from 85 % on, `likely` from 50 % on."""
-    if probability >= _SURE:
-        return "sure"
-    return "likely" if probability >= _LIKELY else "unsure"
 
 
 def odds_of(probability: float) -> float:

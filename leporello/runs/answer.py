@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from leporello.core.calls.answers import Item
+from leporello.core.calls.answers import Certainty, Item, certainty, is_answer
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.records import JSON, Coverage, Document, Span
 from leporello.core.table import ResultTable, frame, html
-from leporello.models.calibration import Certainty, certainty
-from leporello.text.answers import unanswerable
 from leporello.text.outline import cited
 from leporello.text.typed.parse import leaves
 
@@ -120,7 +118,7 @@ class Answer:
     @property
     def found(self) -> bool:
         """Whether the document has an answer, according to the reader."""
-        return bool(unanswerable(self.text, ""))
+        return is_answer(self.text)
 
     @property
     def told(self) -> str:

@@ -20,8 +20,7 @@ from leporello.core.records import JSON, Coverage, Document, Example, Output, Pr
 from leporello.engine.failures import ExampleError
 from leporello.engine.progress import Listener, Progress
 from leporello.engine.reading import BatchReaders
-from leporello.engine.results.finished import FinishedExample, cost_of
-from leporello.engine.results.serialization import prediction_of
+from leporello.engine.results.finished import FinishedExample, cost_of, prediction_of
 from leporello.engine.rounds import Rounds, rounds
 from leporello.engine.selection import select_document
 from leporello.engine.store import MemoryStore

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leporello.core.calls.answers import Certainty, certainty
 from leporello.core.coverage import Span
 from leporello.core.environment.extras import require
 from leporello.core.errors import ConfigError, UserError
@@ -18,7 +19,6 @@ from leporello.core.records import JSON, Document
 from leporello.core.table import csv_text
 from leporello.core.yaml.tree import Tree, read_tree
 from leporello.loaders.collection import unreadable
-from leporello.models.calibration import Certainty, certainty
 from leporello.runs.answer import Answer
 from leporello.runs.ask import Session
 from leporello.text.outline import cited

@@ -17,7 +17,7 @@ from leporello.core.files import read_rows
 from leporello.core.hashing import digest
 from leporello.core.records import Document, Example, Prediction
 from leporello.engine.progress import Progress
-from leporello.engine.results.serialization import empty_prediction
+from leporello.engine.results.finished import empty_prediction
 from leporello.engine.task_examples import checked
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, RunContext

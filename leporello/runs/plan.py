@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from leporello.cache.fingerprint import fingerprint
+from leporello.cache.dependencies import fingerprint
 from leporello.cache.store import Cache
 from leporello.config import Spec
 from leporello.config.placement import Placement

@@ -17,7 +17,7 @@ from leporello.core.records import Failure, Prediction
 from leporello.engine.failures import time_limit
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Progress
-from leporello.engine.results.serialization import prediction_from_row
+from leporello.engine.results.finished import prediction_from_row
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.interrupts import Interrupts

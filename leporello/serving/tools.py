@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from leporello.core.calls.answers import Certainty
 from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.members import member_at
 from leporello.core.records import Coverage, Document, Member, Place, Section, Span
 from leporello.engine.progress import Listener
-from leporello.models.calibration import Certainty
 from leporello.runs.answer import CitedPassage, Cost
 from leporello.runs.ask import Session
 from leporello.text.headings import headings

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import pytest
 
-from leporello.cache.fingerprint import fingerprint
+from leporello.cache.dependencies import fingerprint
 from leporello.core.annotations import fault_of_declarations, is_repeatable
 from leporello.core.errors import UserError
 from leporello.executors.channel import dump, load

@@ -17,7 +17,7 @@ from leporello.core.calls.contracts import load_with
 from leporello.core.errors import UserError
 from leporello.core.protocols import Sharded
 from leporello.core.records import Document, Example, Prediction, Read
-from leporello.engine.results.serialization import empty_prediction
+from leporello.engine.results.finished import empty_prediction
 from leporello.engine.task_examples import checked_metrics, examples_of, normalizer_of
 from leporello.metrics import GoldError, check_metrics
 from leporello.metrics.protocol import Asks

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from leporello.core.calls.answers import is_answer
 from leporello.text.squad import normalise
 
 # As the metrics of ZeroSCROLLS search for them. Their `\d+\.?\d*%` finds the same, but in cubic
@@ -35,15 +36,6 @@ _ENTRY = re.compile(
     r"^[^\w\n]*[0-9]++ *[.):] *(?:summary *)?([0-9]++)[^\w\n]*$", re.IGNORECASE | re.MULTILINE
 )
 _RUN = re.compile(r"(?<![0-9])[0-9]++(?:[^\w.]++[0-9]++)+")
-
-_UNANSWERABLE = re.compile(
-    r"\W*(?:(?:the|this) question )?(?:is )?"
-    r"(?:unanswerable|not answerable|cannot be answered|can not be answered|can't be answered)"
-    r"(?: (?:from|based on|given|using|with) (?:the )?(?:given |provided )?(?:information )?"
-    r"(?:(?:in|from) )?(?:the )?"
-    r"(?:article|context|document|paper|paragraphs?|passages?|text)?)?\W*",
-    re.IGNORECASE,
-)
 
 
 def option_letter(text: str, choices: Sequence[str]) -> str:
@@ -132,7 +124,7 @@ def authors(text: str) -> str:
 
 def unanswerable(text: str, word: str) -> str:
     """Returns the benchmark's word if a text only states that the question has no answer."""
-    return word if _UNANSWERABLE.fullmatch(text) else text
+    return word if text and not is_answer(text) else text
 
 
 def _option(text: str, options: Sequence[str]) -> int | None:

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leporello.chunkers import Paragraphs
+from leporello.core.calls.answers import certainty
 from leporello.core.errors import UserError
 from leporello.core.files import write_json
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Document
 from leporello.jobs.results import selectivity
 from leporello.metrics.squad import best_f1
-from leporello.models.calibration import certainty
 from leporello.models.locate import locate
 from leporello.readers.embedded.answers import answer_all
 from leporello.readers.embedded.confidence import Confidence, Signals

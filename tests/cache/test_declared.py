@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command_line import leporello
 
-from leporello.cache.fingerprint import fingerprint
+from leporello.cache.dependencies import fingerprint
 from leporello.config import load_config
 from leporello.core.annotations import fault_of_declarations
 from leporello.core.environment.classes import load_file

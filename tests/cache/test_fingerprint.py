@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from command_line import ROOT
 
-from leporello.cache import fingerprint as fingerprints
 from leporello.cache.dependencies import (
     _all_distributions,
+    _content,
     _version,
     dependencies,
+    fingerprint,
     library_versions,
     signature_of,
 )
-from leporello.cache.fingerprint import fingerprint
 from leporello.cache.source_code import source_hash
 from leporello.chunkers import FixedTokens, Recursive
 from leporello.core.calls.memory import canonical, memo_key
@@ -59,7 +59,7 @@ import json, sys
 from pathlib import Path
 from leporello.core.environment.classes import built_ins, find_class
 from leporello.core.protocols import KINDS
-from leporello.cache.fingerprint import fingerprint
+from leporello.cache.dependencies import fingerprint
 print(json.dumps(fingerprint(find_class("mine.py:Mine", KINDS["chunker"], Path(sys.argv[1]))())))
 """
 
@@ -159,7 +159,7 @@ def test_models_count_by_their_content(tmp_path: Path) -> None:
     assert list(before[0]["models"]) == ["tokenizer"]
     tokenizer_file(folder, "one", "two")
     assert key_of(HuggingFace(str(folder))) == before[1]  # this process may have loaded it
-    fingerprints._content.cache_clear()
+    _content.cache_clear()
     after = (key_of(FixedTokens(tokenizer=str(folder))), key_of(HuggingFace(str(folder))))
     for old, new in zip(before, after, strict=True):
         assert old["models"] != new["models"]

@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 from leporello.core.calls.answers import rounded
 from leporello.core.errors import ReadError
 from leporello.core.records import Chunk, Document, Output, Read, Reply, Span
-from leporello.engine.results.columns import from_columns, to_columns
 from leporello.engine.results.serialization import (
     calls_from_row,
     calls_row,
+    from_columns,
     output_rows,
     outputs_to_columns,
     read_from_row,
     reads_from_columns,
     reads_to_columns,
     reply_of,
+    to_columns,
 )
 
 DOCUMENT = Document("d", "It rained for 40 days. Nobody counted them.")

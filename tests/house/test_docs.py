@@ -23,7 +23,7 @@ from leporello.config.reference.catalogue import listing
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.protocols import KINDS
 from leporello.core.yaml.tree import parse
-from leporello.engine.results.serialization import empty_prediction
+from leporello.engine.results.finished import empty_prediction
 from leporello.jobs.shards import TaskReader, cut, layout_of
 from leporello.runs.ask import AskSettings, Session
 from leporello.runs.run import run

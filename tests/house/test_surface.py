@@ -22,7 +22,7 @@ from leporello import Document, Example
 from leporello.config.reference.schema import schema
 from leporello.core.environment.classes import built_ins
 from leporello.core.protocols import ALL_KINDS
-from leporello.engine.results.serialization import empty_prediction, prediction_row
+from leporello.engine.results.finished import empty_prediction, prediction_row
 from leporello.tasks.jsonl.schema import Row
 
 FILE = Path(__file__).parents[1] / "golden" / "surface.json"

@@ -14,7 +14,7 @@ from command_line import ROOT
 from leporello.core import __version__
 
 FINGERPRINT = (
-    "import json, leporello; from leporello.cache.fingerprint import fingerprint;"
+    "import json, leporello; from leporello.cache.dependencies import fingerprint;"
     "from leporello.readers import BestSentence; from leporello.retrievers import BM25;"
     "print(json.dumps([dict(fingerprint(BestSentence())), dict(fingerprint(BM25()))]))"
 )

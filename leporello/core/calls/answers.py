@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from json import dumps  # by name: a stage may replace functions of modules
+from typing import Literal
 
 from leporello.core.calls.contracts import check_size
 from leporello.core.records import JSON, Output, Span
 
 _DIGITS = 6  # decimals of scores; later decimals differ between machines
 _WAY = "way"
+Certainty = Literal["sure", "likely", "unsure"]
+_SURE = 0.85
+_LIKELY = 0.5
+_NO_ANSWER = re.compile(
+    r"\W*(?:(?:the|this) question )?(?:is )?"
+    r"(?:unanswerable|not answerable|cannot be answered|can not be answered|can't be answered)"
+    r"(?: (?:from|based on|given|using|with) (?:the )?(?:given |provided )?(?:information )?"
+    r"(?:(?:in|from) )?(?:the )?"
+    r"(?:article|context|document|paper|paragraphs?|passages?|text)?)?\W*",
+    re.IGNORECASE,
+)
 
 
 def rounded(score: float) -> float:
@@ -51,6 +64,18 @@ def confidence_of(value: JSON, outputs: Iterable[Output]) -> float | None:
     # An output with another text may be more probable, but its probability is about that text.
     equal = (output for output in outputs if output.text.strip() == text)
     return max((o.probability for o in equal if o.probability is not None), default=None)
+
+
+def is_answer(text: str) -> bool:
+    """Returns whether a text answers: it is neither empty nor a statement that nothing answers."""
+    return bool(text) and not _NO_ANSWER.fullmatch(text)
+
+
+def certainty(probability: float) -> Certainty:
+    """Returns the word for a probability: `sure` from 85 % on, `likely` from 50 % on."""
+    if probability >= _SURE:
+        return "sure"
+    return "likely" if probability >= _LIKELY else "unsure"
 
 
 def with_more(value: JSON, /, **more: JSON) -> dict[str, JSON]:

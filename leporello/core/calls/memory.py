@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Index: TypeAlias = "dict[str, NDArray[Any] | JSON]"
 CacheKey: TypeAlias = "Mapping[str, JSON]"
 # Returns everything that a stage's results depend on, without the parameters that are named; see
-# `leporello.cache.fingerprint`.
+# `leporello.cache.dependencies.fingerprint`.
 Fingerprint: TypeAlias = "Callable[[object, Collection[str]], CacheKey | None]"
 Made = TypeVar("Made")
 

@@ -1,4 +1,4 @@
-"""Finished examples, as objects and as the lines of a run's files."""
+"""Predictions and finished examples, as objects and as the lines of a run's files."""
 
 from __future__ import annotations
 
@@ -8,19 +8,145 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from leporello.core.calls.answers import way_of
+from leporello.core.calls.answers import as_text, confidence_of, rounded, way_of
+from leporello.core.coverage import Coverage, merge, outside
+from leporello.core.files import in_utf8
 from leporello.core.hashing import digest
+from leporello.core.passages import Passage, spans_of
 from leporello.core.protocols import ANSWER
-from leporello.core.records import JSON, Example, Output, Prediction, Read, Reply
+from leporello.core.records import (
+    JSON,
+    Chunk,
+    Example,
+    Hit,
+    HitPassage,
+    Output,
+    Prediction,
+    Read,
+    Reply,
+    Span,
+)
 from leporello.engine.failures import ExampleError
-from leporello.engine.results.serialization import calls_from_row, calls_row, prediction_row
+from leporello.engine.results.serialization import calls_from_row, calls_row, pairs
 
 # Statistics by metric, and the error messages of metrics that failed.
 Scored: TypeAlias = tuple[Mapping[str, Any], Mapping[str, str]]
 TRACEBACKS = "tracebacks"  # the folder beside failures.jsonl
+# Fields of a prediction that rows omit if they are empty.
+_DERIVED = ("stood_for", "passages", "confidence", "abstained")
 
 # NaN is not JSON: raise here instead of in another program that reads the file.
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def prediction_of(
+    example: Example,
+    hits: Iterable[Hit],
+    calls: Iterable[tuple[Read, Reply]],
+    value: JSON,
+    unchunked: int = 0,
+    *,
+    stood_for: Iterable[Span] = (),
+) -> Prediction:
+    """Returns the prediction of an example for the value that its combiner returned.
+
+    `unchunked` is the number of characters that are in no chunk. `stood_for` contains spans that
+    the reader saw only as other text, such as a summary.
+
+    Raises:
+        TypeError: JSON cannot represent the value that the combiner returned.
+    """
+    document, hits, calls, value = example.document, tuple(hits), [*calls], in_utf8(value)
+    text = as_text(value)
+    read = merge(
+        span for r, reply in calls if isinstance(reply, Output) for span in _seen(r, reply)
+    )
+    # Text that was also read itself counts as read, so that the shares of the coverage add up to 1.
+    replaced = tuple(part for span in merge(stood_for) for part in outside(span, read))
+    selected = (span for hit in hits for span in spans_of(hit.chunk))
+    return Prediction(
+        id=example.id,
+        prediction=text,
+        raw=value,
+        hits=tuple((h.chunk.start, h.chunk.end, rounded(h.score)) for h in hits),
+        read=read,
+        coverage=Coverage.of(
+            len(document.text),
+            document.losses,
+            selected,
+            read,
+            unchunked=unchunked,
+            stood_for=replaced,
+        ),
+        document_sha256=document.sha256,
+        stood_for=replaced,
+        passages={
+            # Without sources: the root of a summary tree would bring the complete tree into every
+            # row. They are in the store, where `explain` finds them (decision 46).
+            rank: HitPassage(hit.chunk.kind, hit.chunk.reading, hit.chunk.spans)
+            for rank, hit in enumerate(hits)
+            if isinstance(hit.chunk, Passage)
+        },
+        confidence=confidence_of(value, (reply for _, reply in calls if isinstance(reply, Output))),
+    )
+
+
+def _seen(read: Read, output: Output) -> tuple[Span, ...]:
+    """Returns the spans that a reader saw: those in the output, by default all of the read."""
+    if output.read is not None:
+        return output.read
+    return tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
+
+
+def empty_prediction(example: Example) -> Prediction:
+    """Returns the empty prediction that a failed example is scored with."""
+    ledger = Coverage.of(len(example.document.text), example.document.losses, (), ())
+    return Prediction(example.id, "", None, (), (), ledger, example.document.sha256)
+
+
+def prediction_row(prediction: Prediction) -> dict[str, JSON]:
+    """Returns a row of predictions.jsonl."""
+    row: dict[str, JSON] = {
+        **_fields(prediction),
+        "hits": [list(hit) for hit in prediction.hits],
+        "read": pairs(prediction.read),
+        "coverage": _fields(prediction.coverage),
+        "stood_for": pairs(prediction.stood_for),
+        "passages": {
+            str(rank): {**_fields(passage), "spans": pairs(passage.spans)}
+            for rank, passage in prediction.passages.items()
+        },
+    }
+    return {
+        name: value
+        for name, value in row.items()
+        if name not in _DERIVED or value or isinstance(value, float)
+    }
+
+
+def _fields(record: Prediction | HitPassage | Coverage) -> dict[str, Any]:
+    """Returns the fields of a record; `dataclasses.asdict` would deep-copy every value."""
+    return {name: getattr(record, name) for name in record.__slots__}
+
+
+def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
+    """Returns the prediction of a row of predictions.jsonl."""
+    return Prediction(
+        id=row["id"],
+        prediction=row["prediction"],
+        raw=row["raw"],
+        hits=tuple((start, end, score) for start, end, score in row["hits"]),
+        read=tuple(Span(start, end) for start, end in row["read"]),
+        coverage=Coverage(**row["coverage"]),
+        document_sha256=row["document_sha256"],
+        stood_for=tuple(Span(start, end) for start, end in row.get("stood_for", ())),
+        passages={
+            int(rank): HitPassage(p["kind"], p["text"], tuple(Span(*span) for span in p["spans"]))
+            for rank, p in row.get("passages", {}).items()
+        },
+        confidence=row.get("confidence"),
+        abstained=row.get("abstained", False),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,24 @@
-"""Converts predictions, reads, outputs and failures to JSON and back."""
+"""Converts reads and outputs to columns of JSON, which store equal values once, and back.
+
+A document of 250 paragraphs has 31,000 pairs of paragraphs, and a store has a row for each pair,
+so bytes per row matter. The result is plain JSON; a column is one of
+
+    [3, 1, 4]                                  the values
+    {"=": 0}                                   the same value in each row
+    {"+": [[0, 1, 250], [9, 0, 4]]}            integers: first, step, count
+    {"of": ["no", "yes"], "at": "0110100"}     few distinct texts: one digit per row
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from leporello.core.calls.answers import as_text, confidence_of, rounded
-from leporello.core.coverage import Coverage, Span, merge, outside
 from leporello.core.errors import ReadError
-from leporello.core.files import in_utf8
-from leporello.core.passages import Passage, spans_of
-from leporello.core.records import (
-    JSON,
-    Chunk,
-    Document,
-    Example,
-    Hit,
-    HitPassage,
-    Output,
-    Prediction,
-    Read,
-    Reply,
-)
-from leporello.engine.results.columns import from_columns, to_columns
+from leporello.core.records import JSON, Chunk, Document, Output, Read, Reply, Span
 
-# Fields of a prediction that rows omit if they are empty.
-_DERIVED = ("stood_for", "passages", "confidence", "abstained")
+_DIGITS = "0123456789"
+_SEQUENCE_COST = 4  # values that one sequence of integers must replace to save space
 _SEEN = "all"  # replaces the spans of an output that cover all chunks of its read
 _EMPTY = Output("")
 # Fields of an output that few readers set; rows omit them if they are None or False.
@@ -40,114 +33,6 @@ _READ: Mapping[str, JSON] = {
     **{name: getattr(Read(()), name) for name in Read.__slots__ if name != "passages"},
     "choices": [],
 }
-
-
-# -- predictions ---------------------------------------------------------------------------------
-
-
-def prediction_of(
-    example: Example,
-    hits: Iterable[Hit],
-    calls: Iterable[tuple[Read, Reply]],
-    value: JSON,
-    unchunked: int = 0,
-    *,
-    stood_for: Iterable[Span] = (),
-) -> Prediction:
-    """Returns the prediction of an example for the value that its combiner returned.
-
-    `unchunked` is the number of characters that are in no chunk. `stood_for` contains spans that
-    the reader saw only as other text, such as a summary.
-
-    Raises:
-        TypeError: JSON cannot represent the value that the combiner returned.
-    """
-    document, hits, calls, value = example.document, tuple(hits), [*calls], in_utf8(value)
-    text = as_text(value)
-    read = merge(
-        span for r, reply in calls if isinstance(reply, Output) for span in _seen(r, reply)
-    )
-    # Text that was also read itself counts as read, so that the shares of the coverage add up to 1.
-    replaced = tuple(part for span in merge(stood_for) for part in outside(span, read))
-    selected = (span for hit in hits for span in spans_of(hit.chunk))
-    return Prediction(
-        id=example.id,
-        prediction=text,
-        raw=value,
-        hits=tuple((h.chunk.start, h.chunk.end, rounded(h.score)) for h in hits),
-        read=read,
-        coverage=Coverage.of(
-            len(document.text),
-            document.losses,
-            selected,
-            read,
-            unchunked=unchunked,
-            stood_for=replaced,
-        ),
-        document_sha256=document.sha256,
-        stood_for=replaced,
-        passages={
-            # Without sources: the root of a summary tree would bring the complete tree into every
-            # row. They are in the store, where `explain` finds them (decision 46).
-            rank: HitPassage(hit.chunk.kind, hit.chunk.reading, hit.chunk.spans)
-            for rank, hit in enumerate(hits)
-            if isinstance(hit.chunk, Passage)
-        },
-        confidence=confidence_of(value, (reply for _, reply in calls if isinstance(reply, Output))),
-    )
-
-
-def _seen(read: Read, output: Output) -> tuple[Span, ...]:
-    """Returns the spans that a reader saw: those in the output, by default all of the read."""
-    if output.read is not None:
-        return output.read
-    return tuple(passage.span for passage in read.passages if isinstance(passage, Chunk))
-
-
-def empty_prediction(example: Example) -> Prediction:
-    """Returns the empty prediction that a failed example is scored with."""
-    ledger = Coverage.of(len(example.document.text), example.document.losses, (), ())
-    return Prediction(example.id, "", None, (), (), ledger, example.document.sha256)
-
-
-def prediction_row(prediction: Prediction) -> dict[str, JSON]:
-    """Returns a row of predictions.jsonl."""
-    row: dict[str, JSON] = {
-        **_fields(prediction),
-        "hits": [list(hit) for hit in prediction.hits],
-        "read": _pairs(prediction.read),
-        "coverage": _fields(prediction.coverage),
-        "stood_for": _pairs(prediction.stood_for),
-        "passages": {
-            str(rank): {**_fields(passage), "spans": _pairs(passage.spans)}
-            for rank, passage in prediction.passages.items()
-        },
-    }
-    return {
-        name: value
-        for name, value in row.items()
-        if name not in _DERIVED or value or isinstance(value, float)
-    }
-
-
-def prediction_from_row(row: Mapping[str, Any]) -> Prediction:
-    """Returns the prediction of a row of predictions.jsonl."""
-    return Prediction(
-        id=row["id"],
-        prediction=row["prediction"],
-        raw=row["raw"],
-        hits=tuple((start, end, score) for start, end, score in row["hits"]),
-        read=tuple(Span(start, end) for start, end in row["read"]),
-        coverage=Coverage(**row["coverage"]),
-        document_sha256=row["document_sha256"],
-        stood_for=tuple(Span(start, end) for start, end in row.get("stood_for", ())),
-        passages={
-            int(rank): HitPassage(p["kind"], p["text"], tuple(Span(*span) for span in p["spans"]))
-            for rank, p in row.get("passages", {}).items()
-        },
-        confidence=row.get("confidence"),
-        abstained=row.get("abstained", False),
-    )
 
 
 # -- reads ---------------------------------------------------------------------------------------
@@ -260,8 +145,9 @@ def outputs_to_columns(replies: Sequence[tuple[Read, Reply]]) -> dict[str, JSON]
 def _read_spans(read: Read, output: Output) -> JSON:
     if output.read is None:
         return None
-    pairs = _pairs(output.read)
-    return _SEEN if pairs and pairs == _chunk_pairs(read) else pairs
+    seen = pairs(output.read)
+    chunks = [[p.start, p.end] for p in read.passages if isinstance(p, Chunk)]
+    return _SEEN if seen and seen == chunks else seen
 
 
 def output_rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
@@ -333,14 +219,79 @@ def _without_defaults(
     return {n: column for n, column in values.items() if column.count(defaults[n]) < len(column)}
 
 
-def _chunk_pairs(read: Read) -> list[list[int]]:
-    return [[p.start, p.end] for p in read.passages if isinstance(p, Chunk)]
-
-
-def _fields(record: Prediction | HitPassage | Coverage) -> dict[str, Any]:
-    """Returns the fields of a record; `dataclasses.asdict` would deep-copy every value."""
-    return {name: getattr(record, name) for name in record.__slots__}
-
-
-def _pairs(spans: Iterable[Span]) -> JSON:
+def pairs(spans: Iterable[Span]) -> JSON:
+    """Returns spans as JSON: [start, end] for each."""
     return [[span.start, span.end] for span in spans]
+
+
+# -- columns --------------------------------------------------------------------------------------
+
+
+def to_columns(values: Mapping[str, list[JSON]]) -> dict[str, JSON]:
+    """Returns packed columns of values by field, one value per row."""
+    return {name: _packed(column) for name, column in values.items() if column}
+
+
+def from_columns(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    """Returns `count` rows from their columns.
+
+    Raises:
+        ValueError: A column does not contain `count` values.
+    """
+    values = {name: _unpacked(column, count) for name, column in columns.items()}
+    return [{name: values[name][index] for name in values} for index in range(count)]
+
+
+def _packed(values: list[JSON]) -> JSON:
+    """Returns a column in the shortest of the four forms."""
+    if len(values) == 1:
+        return values
+    if _are_equal(values):
+        return {"=": values[0]}
+    if numbers := [value for value in values if type(value) is int]:
+        sequences = _sequences(numbers) if len(numbers) == len(values) else []
+        saves = bool(sequences) and len(sequences) * _SEQUENCE_COST < len(values)
+        return {"+": sequences} if saves else values
+    texts = [*dict.fromkeys(value for value in values if isinstance(value, str))]
+    are_few = len(texts) <= len(_DIGITS) and 2 * len(texts) < len(values)
+    if are_few and all(isinstance(value, str) for value in values):
+        digits = {text: _DIGITS[index] for index, text in enumerate(texts)}
+        return {"of": [*texts], "at": "".join(digits[str(value)] for value in values)}
+    return values
+
+
+def _are_equal(values: Sequence[JSON]) -> bool:
+    first = values[0]
+    # `1 == True == 1.0` in Python, but not in JSON, and a resumed run must have the same bytes.
+    if values.count(first) < len(values) or len({*map(type, values)}) > 1:
+        return False
+    # Equal values can have different JSON: -0.0 and 0.0, [1] and [1.0].
+    return not isinstance(first, float | list | dict) or len(set(map(repr, values))) == 1
+
+
+def _sequences(values: Sequence[int]) -> list[JSON]:
+    """Returns (first, step, count) of the longest sequences with equal steps, in order."""
+    sequences: list[JSON] = []
+    start, last = 0, len(values) - 1
+    while start <= last:
+        step = values[start + 1] - values[start] if start < last else 0
+        end = start
+        while end < last and values[end + 1] - values[end] == step:
+            end += 1
+        sequences.append([values[start], step, end + 1 - start])
+        start = end + 1
+    return sequences
+
+
+def _unpacked(column: Any, count: int) -> Sequence[Any]:  # noqa: ANN401 -- JSON
+    values: Sequence[Any] = column
+    if isinstance(column, dict):
+        if "=" in column:
+            return [column["="]] * count
+        if "+" in column:
+            values = [first + step * n for first, step, size in column["+"] for n in range(size)]
+        else:
+            values = [column["of"][int(digit)] for digit in column["at"]]
+    if len(values) != count:
+        raise ValueError(f"a column has {len(values)} values instead of {count}")
+    return values

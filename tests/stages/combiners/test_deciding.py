@@ -18,7 +18,7 @@ from leporello.config import Pipeline, load_config
 from leporello.core.errors import ConfigError
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.results.serialization import prediction_of
+from leporello.engine.results.finished import prediction_of
 from leporello.readers import Embedded
 from leporello.retrievers import BM25
 from leporello.text.english.questions import kind_of
