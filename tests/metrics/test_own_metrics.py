@@ -98,7 +98,7 @@ def test_a_user_defined_metric_works_like_a_built_in_metric(mine: Path, tmp_path
     assert ", word_count " in leporello("explain", run, row_id(run)).output
     scored = leporello("score", run / "lead/asked/predictions.jsonl", "--config", mine,
                        "--task", "asked", *metrics, "--json")  # fmt: skip
-    assert "ids of the task are missing" in str(scored.exception)
+    assert "missing ids of the task" in str(scored.exception)
     changed = leporello("run", "lead", *common, "--metric", "f1", "--out", run)
     assert "was created with other settings" in str(changed.exception)
 
