@@ -145,9 +145,9 @@ def outputs_to_columns(replies: Sequence[tuple[Read, Reply]]) -> dict[str, JSON]
 def _read_spans(read: Read, output: Output) -> JSON:
     if output.read is None:
         return None
-    seen = pairs(output.read)
+    spans = pairs(output.read)
     chunks = [[p.start, p.end] for p in read.passages if isinstance(p, Chunk)]
-    return _SEEN if seen and seen == chunks else seen
+    return _SEEN if spans and spans == chunks else spans
 
 
 def output_rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
