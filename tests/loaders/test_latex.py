@@ -65,7 +65,9 @@ OLD = "The fee was 99 marks."
         "\\iffalse\n% \\fi\n{OLD} \\fi {FEE}",
         "\\iffalse \\verb|\\fi| {OLD} \\fi {FEE}",
         "\\iftrue\\iffalse {OLD} \\fi {FEE}\\fi",
-        "\\newif\\ifdraft \\iffalse \\ifdraft {OLD} \\fi {OLD} \\fi {FEE}",
+        "\\newif\\ifdraft \\ifdraft {OLD} \\fi {FEE}",
+        "\\newif\\ifdraft \\drafttrue \\ifdraft {FEE} \\else {OLD} \\fi",
+        "\\newif\\ifdraft \\drafttrue\\draftfalse \\ifdraft {OLD} \\else {FEE} \\fi",
         "\\begin{comment}\n{OLD}\n\\end{comment}\n{FEE}",
         "{FEE}\\begin{comment} {OLD} \\end{comment}",
         "% {OLD}\n{FEE}",
@@ -83,7 +85,6 @@ def test_text_that_is_not_printed_is_furniture(source: str) -> None:
     "source",
     [
         "\\ifpdf {FEE} \\else {OLD} \\fi",
-        "\\newif\\ifdraft \\ifdraft {FEE} \\else {OLD} \\fi",
         "\\verb|\\iffalse| {FEE} {OLD} \\verb|\\fi|",
         "\\begin{verbatim}\n\\iffalse\n{FEE} {OLD}\n\\fi\n\\end{verbatim}",
         "$a \\iff b$ {FEE} {OLD}",

@@ -136,6 +136,7 @@ def test_numbers_of_libreoffice() -> None:
     assert [s.title for s in document.sections] == ["1 x", "1.1 x", "1.2 x", "2 x", "2.1 x"]
 
 
+RST = "#. a\n#. b\n\n   a. x\n   #. y\n\n#. c\n\nt::\n\n #. code\n\n4. d\n#. e"
 LABELS = (
     "<sec><label>2.</label><title>Law</title><list list-type='order'><list-item>"
     "<label>(c)</label><p>x</p></list-item></list><list><list-item><p>y</p></list-item></list></sec>"
@@ -150,6 +151,7 @@ AUTOS = (AUTO.format("arabicParenR' startAt='3"),) * 2 + (
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [
+        ("a.rst", RST, "1. a 2. b a. x b. y 3. c t:: #. code 4. d 5. e"),
         ("a.rtf", r"{\rtf1 {\listtext\pard 1.\tab}a\par{\pntext\f0 2.\tab}b\par}", "1. a 2. b"),
         ("a.rtf", r"{\rtf1 {\listtext\f3 \'96\tab}a\par{\listtext \'e0)\tab}b}", "• a à) b"),
         ("a.nxml", article(LABELS), "2. Law (c) x y"),

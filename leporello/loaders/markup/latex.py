@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -15,69 +14,91 @@ from leporello.loaders.markup.latex_reader import LatexReader
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted
 
-# Tokens: the names of commands, and what may contain such names without effect.
+# Names of conditions, and tokens that may contain such names without effect.
 _TOKEN = re.compile(
     r"""
     %[^\n]*
     |\\begin\{(?P<env>verbatim\*?|[Vv]erbatim|lstlisting|minted|alltt|filecontents\*?)\}
         .*?(?:\\end\{(?P=env)\}|\Z)
     |\\verb\*?(?P<mark>[^\w\s*])[^\n]*?(?P=mark)
-    |\\newif\s*\\if[a-zA-Z@]+
+    |\\newif\s*\\if(?P<declared>[a-zA-Z@]+)
     |\\(?P<name>[a-zA-Z@]+)
     |\\.
     """,
     re.VERBOSE | re.DOTALL,
 )
-# Conditions that end with `\fi`, with their values; those of packages take arguments instead.
-_CONDITIONS: dict[str, bool | None] = {
-    **dict.fromkeys((
-        *("if", "ifcat", "ifx", "ifcase", "ifnum", "ifodd", "ifhmode", "ifvmode", "ifmmode"),
-        *("ifdim", "ifinner", "ifvoid", "ifhbox", "ifvbox", "ifeof", "ifdefined", "ifcsname"),
-        *("iffontchar", "ifpdf", "ifpdftex", "ifxetex", "ifluatex", "ifxetexorluatex"),
-    )), "iffalse": False, "iftrue": True,
-}  # fmt: skip
-_SWITCH = re.compile(r"\\newif\s*\\(if[a-zA-Z@]+)")
+# Conditions that end with `\fi`; those of packages take arguments instead.
+_CONDITIONS = frozenset({
+    *("if", "ifcat", "ifx", "ifcase", "ifnum", "ifodd", "ifhmode", "ifvmode", "ifmmode", "ifdim"),
+    *("ifinner", "ifvoid", "ifhbox", "ifvbox", "ifeof", "ifdefined", "ifcsname", "iffontchar"),
+    *("ifpdf", "ifpdftex", "ifxetex", "ifluatex", "ifxetexorluatex"),
+})  # fmt: skip
 _NOT_BREAKS = re.compile(r"[^\n]")
 
 
 def printed(text: str) -> tuple[str, int]:
     r"""Returns a text with blanks in place of branches that are not printed, and their length.
 
-    Only `\iffalse` and `\iftrue` have a known value; both branches of other conditions stay. Lines
-    and offsets stay too.
+    Only `\iffalse`, `\iftrue` and switches of `\newif` have a known value; both branches of other
+    conditions stay. Lines and offsets stay too.
     """
-    if "\\iffalse" not in text and "\\iftrue" not in text:
+    if "\\iffalse" not in text and "\\iftrue" not in text and "\\newif" not in text:
         return text, 0
     pieces: list[str] = []
     at = size = 0
-    for start, end in _unprinted(text):
+    conditions = _Conditions()
+    branches = (conditions.read(token) for token in _TOKEN.finditer(text))
+    for start, end in filter(None, branches):
         pieces += (text[at:start], _NOT_BREAKS.sub(" ", text[start:end]))
         size += len(text[start:end].strip())
         at = end
     return "".join([*pieces, text[at:]]), size
 
 
-def _unprinted(text: str) -> Iterator[tuple[int, int]]:
-    """Yields the (start, end) of branches that are not printed."""
-    conditions = {**_CONDITIONS, **dict.fromkeys(_SWITCH.findall(text))}
-    values: list[bool | None] = []  # of the conditions that are open
-    depth = start = 0  # conditions open in the branch that is not printed, and where it begins
-    for token in _TOKEN.finditer(text):
+class _Conditions:
+    """Conditions that are open while a text is read."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, bool | None] = {"iffalse": False, "iftrue": True}
+        self._values.update(dict.fromkeys(_CONDITIONS))
+        self._open: list[bool | None] = []  # values of the conditions that are open
+        # Conditions that are open in the branch that is not printed, and where it begins.
+        self._depth = self._start = 0
+
+    def read(self, token: re.Match[str]) -> tuple[int, int] | None:
+        """Returns the (start, end) of a branch that is not printed, if it ends with the token."""
         name = token["name"] or ""
-        if depth:
-            depth += (name in conditions) - (name == "fi")
-            is_else = depth == 1 and name == "else" and values[-1] is False
-            if is_else or not depth:
-                yield start, token.end()
-                depth = 0
-                values = values if is_else else values[:-1]
-        elif name in conditions:
-            values.append(conditions[name])
-            start, depth = token.start(), int(conditions[name] is False)
+        if self._depth:
+            self._depth += (name in self._values) - (name == "fi")
+            is_else = self._depth == 1 and name == "else" and self._open[-1] is False
+            if self._depth and not is_else:
+                return None
+            self._depth = 0
+            if not is_else:
+                self._open.pop()
+            return self._start, token.end()
+        if token["declared"]:
+            self._values[f"if{token['declared']}"] = False
+        elif name.endswith(("true", "false")) and name not in self._values:
+            self._set(name)
+        else:
+            self._enter(name, token.start())
+        return None
+
+    def _enter(self, name: str, at: int) -> None:
+        if name in self._values:
+            self._open.append(self._values[name])
+            self._depth = int(self._values[name] is False)
         elif name == "else":
-            start, depth = token.start(), int(values[-1:] == [True])
+            self._depth = int(self._open[-1:] == [True])
         elif name == "fi":
-            values = values[:-1]
+            del self._open[-1:]
+        self._start = at
+
+    def _set(self, name: str) -> None:
+        switch = "if" + name.removesuffix("true").removesuffix("false")
+        if self._values.get(switch) is not None:
+            self._values[switch] = name.endswith("true")
 
 
 @dataclass(frozen=True)
