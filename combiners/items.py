@@ -20,20 +20,17 @@ LIST = (
 
 @dataclass(frozen=True)
 class Union(GathersItems):
-    """Lists the items of each hit, and answers with all items and their passages.
+    """Lists the items of each hit, and answers with all items by first mention, and their passages.
 
     A passage without items may give an empty output or "none". Metrics score the items as one line;
     `raw` also contains their passages.
 
     Attributes:
         instruction: Instruction for reading a passage, which replaces the task's.
-        order: Order of the items: `document` sorts them by first mention; `support` puts items of
-            more passages first.
         separator: Text between items in the scored line.
     """
 
     instruction: str = LIST
-    order: Literal["document", "support"] = "document"
     separator: str = ", "
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
@@ -42,9 +39,6 @@ class Union(GathersItems):
         reads = reads_of(example, chunks, self.instruction)
         outputs: list[Output] = (yield reads) if reads else []
         gathered = self._gathered(chunks, outputs)
-        if self.order == "support":
-            # Stable, so that items with equal support keep the document's order.
-            gathered.sort(key=lambda item: -len(item.passages))
         return with_items(self.separator.join(item.text for item in gathered), gathered)
 
 

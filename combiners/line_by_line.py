@@ -121,7 +121,7 @@ class _LineGroup:
 
 @dataclass(frozen=True, slots=True)
 class _LinePage:
-    """Lines of a document that contain text."""
+    """Lines of a document that contain text; `texts` are without indentation and dash."""
 
     document: Document
     lines: Sequence[Span]
@@ -130,8 +130,13 @@ class _LinePage:
     @classmethod
     def of(cls, document: Document) -> _LinePage:
         """Returns the page of a document."""
-        lines = [*_nonblank(document.text)]
-        return cls(document, lines, [_inner(document.text, line) for line in lines])
+        text = document.text
+        lines = [line for line in _lines(text) if text[line.start : line.end].strip()]
+        frames = [_frame(text, line.start, line.end) for line in lines]
+        ends = zip(lines, frames, strict=True)
+        return cls(
+            document, lines, [_stripped(text, line, start, line.end) for line, start in ends]
+        )
 
     @property
     def cues(self) -> tuple[Cue, ...]:
@@ -238,16 +243,6 @@ def _lines(text: str) -> Iterator[Span]:
     bounds = accumulate(map(len, text.splitlines(keepends=True)), initial=0)
     for (start, _), line in zip(pairwise(bounds), text.splitlines(), strict=True):
         yield Span(start, start + len(line))
-
-
-def _nonblank(text: str) -> Iterator[Span]:
-    """Yields the lines that are not blank."""
-    return (span for span in _lines(text) if text[span.start : span.end].strip())
-
-
-def _inner(text: str, line: Span) -> Span:
-    """Returns the span of a line without indentation and dash."""
-    return _stripped(text, line, _frame(text, line.start, line.end), line.end)
 
 
 def _frame(text: str, start: int, end: int) -> int:

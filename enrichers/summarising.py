@@ -109,7 +109,9 @@ class Gists:
         pages = [*self._pages(document, in_order(chunks))]
         # A page of one chunk is found by its own text as well as by a summary, without a read.
         gists = yield from summaries([p for p in pages if len(p) > 1], self.instruction)
-        passages = [g if self.read == "gist" else _page(g) for g in gists]
+        passages = gists
+        if self.read == "page":
+            passages = [Passage.of("page", g.sources, g.sources, g.reading) for g in gists]
         # Pages whose summary was dropped are searched by their chunks, so that no text is lost.
         summarised = {id(chunk) for gist in gists for chunk in gist.sources}
         return [*passages, *(chunk for chunk in chunks if id(chunk) not in summarised)]
@@ -124,11 +126,6 @@ class Gists:
             page.append(chunk)
             words += length
         yield page
-
-
-def _page(gist: Passage) -> Passage:
-    """Returns a passage that is searched by a gist and read as the text of the page."""
-    return Passage.of("page", gist.sources, gist.sources, gist.reading)
 
 
 @dataclass(frozen=True)

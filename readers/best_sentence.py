@@ -101,11 +101,9 @@ class _Overlap:
 
     def shares(self, terms: Iterable[str], candidates: Iterable[frozenset[str]]) -> list[float]:
         """Returns the weighted share of the terms in each candidate, 0 to 1."""
-        weights = {term: self._weight(term) for term in terms}
+        count = len(self.sentences)
+        weights = {term: log1p(count / max(1, self._frequency[term])) for term in terms}
         # Exact sums, since the order of terms in a set may vary.
         total = fsum(weights.values()) or 1.0
         shared = (weights.keys() & candidate for candidate in candidates)
         return [fsum(weights[term] for term in common) / total for common in shared]
-
-    def _weight(self, term: str) -> float:
-        return log1p(len(self.sentences) / max(1, self._frequency[term]))

@@ -56,7 +56,9 @@ class BestOf:
         # Extractive readers are often sure that a text has no answer, and would beat every answer.
         answered = [e for e in entrants if example.choices or not has_no_answer(e.text)]
         best = yield from self._best(example, hits, answered or entrants)
-        rows = [*map(_row, entrants)]
+        rows: list[JSON] = [
+            {"answer": e.text, "confidence": e.probability, "score": e.score} for e in entrants
+        ]
         answer = with_more(best.answer, confidence=best.probability, candidates=rows)
         return with_way(answer, f"{best.number} of {len(entrants)} answers")
 
@@ -109,10 +111,6 @@ def _score(answer: JSON, outputs: Sequence[Output]) -> float | None:
     text = as_text(answer)
     scores = [o.score for o in outputs if o.score is not None and o.text.strip() == text]
     return max(scores, default=outputs[-1].score if outputs else None)
-
-
-def _row(entrant: _Entrant) -> JSON:
-    return {"answer": entrant.text, "confidence": entrant.probability, "score": entrant.score}
 
 
 @dataclass(frozen=True)

@@ -172,19 +172,16 @@ class GathersItems:
         support: Minimum number of passages that list an item.
         verbatim: Whether to leave out items whose text is not in their passage, which a small model
             may have invented.
-        skip: Items to leave out, compared by their keys.
     """
 
     # One passage is enough, because most items of a list occur once.
     support: Positive = 1
     # Off, since models may inflect words; on, it removed invented ships (decision 24).
     verbatim: bool = False
-    skip: tuple[str, ...] = ()
 
     def _gathered(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
         """Returns the items with enough passages, in the order of their first mentions."""
         gathered: dict[str, _GatheredItem] = {}
-        skipped = {"", *map(key, self.skip)}
         for chunk, output in zip(chunks, outputs, strict=True):
             texts: dict[str, str] = {}
             for item in items(output.text):
@@ -192,7 +189,7 @@ class GathersItems:
             for name, text in texts.items():
                 places = [*_mentions(chunk, text)]
                 # Without a place the whole passage counts, so an inflected item keeps its support.
-                if name not in skipped and (places or not self.verbatim):
+                if name and (places or not self.verbatim):
                     merged = gathered.setdefault(name, _GatheredItem(text))
                     merged.add(chunk.span, places or [chunk.span])
         all_items = (Item(item.text, tuple(item.passages)) for item in gathered.values())

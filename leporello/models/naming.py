@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError, did_you_mean, likely
 from leporello.core.files import read_json
 from leporello.models.locate import EMBEDDED, cached_hub_file, hub_file, is_quantised, locate, shown
 from leporello.models.servers import SERVERS, ServedModel, list_models, window_of
@@ -160,7 +160,7 @@ def _model_on_disk(word: str, *, ask: bool) -> NamedModel:
         place = Path(locate(word))
         model = local_model(place) if place.exists() else _hub_model(word, ask=ask)
     except UserError as error:
-        raise UserError(f"{error}; {_suggestion(word)}{_ALLOWED}") from error
+        raise UserError(f"{error}{likely(word, EMBEDDED)}; {_ALLOWED}") from error
     return NamedModel(model.readers, {"model": word}, model.window, model.kind)
 
 
@@ -224,14 +224,3 @@ def _reader_classes(architecture: str, config: Mapping[str, Any]) -> tuple[str, 
 def _json(path: Path | None) -> dict[str, Any]:
     content = read_json(path) if path and path.is_file() else None
     return content if isinstance(content, dict) else {}
-
-
-def _suggestion(word: str) -> str:
-    service = next((s for s, m in (("openai", "gpt-"), ("anthropic", "claude")) if m in word), "")
-    if service and "/" not in word:
-        return f"did you mean {f'{service}:{word}'!r}; "
-    hint = did_you_mean(word, EMBEDDED).partition("; allowed")[0]
-    if hint.startswith("; did"):
-        return f"{hint.removeprefix('; ')}; "
-    is_plain = re.fullmatch(r"[\w.:-]{1,80}", word) and not word.endswith(".gguf")
-    return f"put the server before its model, as in {f'ollama:{word}'!r}; " if is_plain else ""

@@ -130,12 +130,15 @@ def score(model: Served, tokens: Tokens, prompts: Sequence[ModelInput]) -> list[
     # vLLM computes prompt_logprobs again whatever it has cached, so the prompt is repeated.
     rows = [(*prompt.tokens, *choice) for prompt in prompts for choice in prompt.choices]
     results = iter(model.run(rows, max_tokens=1, prompt_logprobs=0, detokenize=False))
-    return [
-        Generation(
-            scores=tuple(_mean(next(results).prompt_logprobs, choice) for choice in prompt.choices)
+    scores = (
+        # A choice is at the end of its prompt.
+        tuple(
+            fmean(map(_score, next(results).prompt_logprobs[-len(choice) :], choice))
+            for choice in prompt.choices
         )
         for prompt in prompts
-    ]
+    )
+    return [Generation(scores=row) for row in scores]
 
 
 def _reply(tokens: Tokens, decoding: Decoding, ends: Sequence[int], output: Any) -> Generation:  # noqa: ANN401 -- a record of vLLM
@@ -144,11 +147,6 @@ def _reply(tokens: Tokens, decoding: Decoding, ends: Sequence[int], output: Any)
     return Generation(
         decoding.cut_off(tokens.decode(ids)), fmean(scores or [0]), output_tokens=len(ids)
     )
-
-
-def _mean(steps: Sequence[Mapping[int, Any]], choice: Sequence[int]) -> float:
-    """Returns the mean log-probability of a choice, which is at the end of the prompt."""
-    return fmean(map(_score, steps[-len(choice) :], choice))
 
 
 def _score(step: Mapping[int, Any], token: int) -> float:

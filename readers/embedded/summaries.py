@@ -147,7 +147,8 @@ def choose(described: Described, kind: SummaryKind, words: int) -> list[int]:
         fits[best] = False
         fits &= sizes <= remaining
         for n in np.flatnonzero(fits).tolist():
-            repeated = _share(described.weight[terms[n]], is_covered[terms[n]])
+            weights = described.weight[terms[n]]
+            repeated = weights[is_covered[terms[n]]].sum() / (weights.sum() + 1e-9)
             value[n] = scores[candidates[n]] - kind.redundancy * repeated
     return sorted(chosen or [int(candidates[0])])
 
@@ -155,10 +156,6 @@ def choose(described: Described, kind: SummaryKind, words: int) -> list[int]:
 def _terms(described: Described, unit: int) -> NDArray[np.int64]:
     first, end = np.searchsorted(described.unit, [unit, unit + 1])
     return described.term[first:end]
-
-
-def _share(weights: NDArray[np.float64], selected: NDArray[np.bool_]) -> float:
-    return float(weights[selected].sum() / (weights.sum() + 1e-9))
 
 
 def _score(described: Described, chosen: Sequence[int]) -> float:

@@ -44,7 +44,6 @@ class ServerProtocol:
         form: Function that returns the fields that constrain the answer to a schema.
         as_chat: Function that converts an answer to the format of OpenAI's chat.
         uploads: Whether a batch's requests are uploaded as a file first.
-        takes_seed: Whether a request may have a seed.
     """
 
     path: str
@@ -55,7 +54,6 @@ class ServerProtocol:
     form: Callable[[str], Mapping[str, Any]]
     as_chat: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     uploads: bool = True
-    takes_seed: bool = True
 
 
 def _bearer(key: str) -> dict[str, str]:
@@ -200,7 +198,6 @@ PROTOCOLS: Mapping[Mode, ServerProtocol] = {
         form=_output_config,
         as_chat=_blocks_as_chat,
         uploads=False,
-        takes_seed=False,
     ),
 }
 

@@ -74,7 +74,6 @@ class Endpoint(PromptedReader):
         max_tokens_field: Name of this number in the request; some models need
             `max_completion_tokens`.
         temperature: Sampling temperature; 0 is greedy, null is the default of the server.
-        sampling_seed: Seed to send as `seed`, for a temperature above 0; null to omit it.
         stop: Strings before which the server ends the answer.
         concurrency: Maximum number of parallel requests of all processes of a run; reduced while
             the server answers 429 or takes nearly as long as `timeout`.
@@ -93,7 +92,7 @@ class Endpoint(PromptedReader):
             servers cache by themselves.
         batch: Whether to send all waiting inputs as one batch, which services answer within a day
             at half the price; a batch of a killed run is found again.
-        options: Additional fields of each request, such as `{reasoning_effort: low}`.
+        options: Additional fields of each request, such as `{reasoning_effort: low, seed: 7}`.
         input_price: Dollars per million input tokens.
         cached_price: Dollars per million input tokens from the server's cache; None is
             `input_price`.
@@ -113,7 +112,6 @@ class Endpoint(PromptedReader):
     max_new_tokens: Positive = 64
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: NonNegative | None = 0.0
-    sampling_seed: int | None = None
     stop: tuple[str, ...] = ()
     concurrency: Positive = 8
     timeout: Annotated[float, Gt(0)] = 120.0
@@ -305,7 +303,6 @@ class Endpoint(PromptedReader):
             **protocol.content(self._before, prompt.text, cached),
             self.max_tokens_field: self.max_new_tokens,
             "temperature": self.temperature,
-            "seed": self.sampling_seed if protocol.takes_seed else None,
             protocol.stop: [*self.stop] or None,
             **protocol.form(prompt.schema),
             **(self.options or {}),

@@ -211,7 +211,7 @@ def fault_of_status(status: int, headers: Mapping[str, str], content: bytes) -> 
     if status in (_TIMEOUT, _RATE) or status >= _SERVER:
         return ResponseFault(message, status, again=True, wait=_wait(headers))
     if code in _PARAMETER_CODES:
-        hint = "change max_tokens_field, temperature (null to omit it), sampling_seed or stop"
+        hint = "change max_tokens_field, temperature (null to omit it), stop or options"
         return ResponseFault(f"{message}; {hint}", status, stops="always")
     if status in _HINTS:
         # Some gateways answer 403 for a single input that they filter.

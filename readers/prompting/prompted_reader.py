@@ -91,9 +91,7 @@ class PromptedReader:
     separator: str
     examples: Path | None
     shots: int
-    # Only the draw of examples. `Endpoint` has a `sampling_seed` for its server, since some servers
-    # take none, and the draw must not depend on that (decision 20).
-    seed: int
+    seed: int  # only of the draw, not of a server's sampling
     calibration: Path | None = None
 
     @property

@@ -15,6 +15,7 @@ from scored import example_of, metric_named, prediction_of
 
 from leporello.core.errors import UserError
 from leporello.metrics import METRICS, Metric, Statistics
+from leporello.metrics.coco import bleu_rouge
 from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco, bleu
 from leporello.metrics.coco.java import coco_words, need_coco
 from leporello.metrics.coco.meteor import meteor
@@ -97,16 +98,19 @@ COCO = golden("muld", "Bleu_1", "Bleu_4", "METEOR", "ROUGE_L")
 WORDS = tokenised(COCO)
 
 
-def words_of(*texts: str) -> list[str]:
-    """Returns the official tokenizer's words of each text."""
-    return [WORDS[text] for text in texts]
+@pytest.fixture
+def official_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replaces the Java program by the official tokenizer's words of the cases."""
+    monkeypatch.setattr(bleu_rouge, "need_coco", lambda _: None)
+    monkeypatch.setattr(bleu_rouge, "coco_words", lambda *texts: [WORDS[text] for text in texts])
 
 
+@pytest.mark.usefixtures("official_words")
 @pytest.mark.parametrize("case", golden("muld", "Bleu_1", "Bleu_4"), ids=case_id)
 def test_bleu(case: Case) -> None:
     """BLEU of pooled counts and of each example equals coco-caption's, even if tiny."""
     order = int(case["metric"][-1])
-    metric = BleuCoco(words=words_of)
+    metric = BleuCoco()
     rows = statistics_of(metric, case)
     assert bleu(rows)[order - 1] == pytest.approx(case["score"], rel=1e-9)
     per_example = [bleu([statistics])[order - 1] for statistics in rows]
@@ -114,10 +118,11 @@ def test_bleu(case: Case) -> None:
     assert metric.aggregate(rows)[f"bleu_{order}"] == pytest.approx(100 * case["score"], abs=1e-4)
 
 
+@pytest.mark.usefixtures("official_words")
 @pytest.mark.parametrize("case", golden("muld", "ROUGE_L"), ids=case_id)
 def test_rouge_l(case: Case) -> None:
     """ROUGE-L equals coco-caption's, in total and for each example."""
-    metric = RougeLCoco(words=words_of)
+    metric = RougeLCoco()
     rows = statistics_of(metric, case)
     scores = [metric.score(statistics) / 100 for statistics in rows]
     assert scores == pytest.approx(case["per_example"], abs=1e-12)

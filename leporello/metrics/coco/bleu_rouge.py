@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -29,15 +29,9 @@ class BleuCoco(Summed):
     reference that is nearest in length to the answer. BLEU-4 of answers of one to three words is
     nearly zero, right or wrong.
 
-    Attributes:
-        words: Function that returns the words of several texts, separated by blanks; replaced in
-            tests.
-
     Raises:
         UserError: The extra `muld` is not installed, or Java is missing.
     """
-
-    words: Callable[..., Sequence[str]] = coco_words
 
     later: ClassVar[bool] = True
     name: ClassVar[str] = "bleu_coco"
@@ -47,8 +41,7 @@ class BleuCoco(Summed):
     )
 
     def __post_init__(self) -> None:
-        if self.words is coco_words:
-            need_coco(self.name)
+        need_coco(self.name)
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `correct` and `guessed` n-grams by order, and lengths: answer, reference.
@@ -57,7 +50,7 @@ class BleuCoco(Summed):
         """
         if not example.references:
             return None
-        texts = self.words(prediction.prediction, *example.references)
+        texts = coco_words(prediction.prediction, *example.references)
         guess, *references = (words.split() for words in texts)
         size = len(guess)
         return {
@@ -121,14 +114,9 @@ class RougeLCoco(Averaged):
     The score uses the best precision and the best recall, even from different references, and
     averages over examples. Two texts without words are equal, and score 100.
 
-    Attributes:
-        words: Function that returns the words of several texts, separated by blanks.
-
     Raises:
         UserError: The extra `muld` is not installed, or Java is missing.
     """
-
-    words: Callable[..., Sequence[str]] = coco_words
 
     later: ClassVar[bool] = True
     name: ClassVar[str] = "rouge_l_coco"
@@ -137,12 +125,11 @@ class RougeLCoco(Averaged):
     )
 
     def __post_init__(self) -> None:
-        if self.words is coco_words:
-            need_coco(self.name)
+        need_coco(self.name)
 
     def value(self, text: str, example: Example) -> float:
         """Returns the F-measure of the best precision and the best recall."""
-        texts = self.words(text, *example.references)
+        texts = coco_words(text, *example.references)
         guess, *references = (words.split(" ") for words in texts)  # an empty text has one word, ""
         positions = places(guess)
         precision, recall = 0.0, 0.0

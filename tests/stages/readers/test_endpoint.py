@@ -26,7 +26,7 @@ STORY = "The miller had three sons, a mill, a donkey and a cat. " * 40
 def test_a_chat_request_contains_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
     with running(reply) as server:
-        options = {"sampling_seed": 7, "stop": ("\n",), "max_new_tokens": 5}
+        options = {"options": {"seed": 7}, "stop": ("\n",), "max_new_tokens": 5}
         reader = endpoint(server, api_key="$MY_KEY", system="Be brief.", **options)
         [output] = reader.read(reads("hello"))
         [request] = server.requests

@@ -74,7 +74,7 @@ def test_the_points_of_a_sweep_share_a_budget() -> None:
     with running(reply) as server:
         first, second = (
             endpoint(server, budget_tokens=12),
-            endpoint(server, budget_tokens=12, sampling_seed=1),
+            endpoint(server, budget_tokens=12, options={"seed": 1}),
         )
         first.read(reads("a"))
         with pytest.raises(UserError, match="is spent"):
@@ -84,7 +84,7 @@ def test_the_points_of_a_sweep_share_a_budget() -> None:
         gc.disable()
         try:
             del first, second
-            endpoint(server, budget_tokens=12, sampling_seed=1).read(reads("b"))
+            endpoint(server, budget_tokens=12, options={"seed": 1}).read(reads("b"))
         finally:
             gc.enable()
 
