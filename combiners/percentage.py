@@ -15,7 +15,7 @@ from leporello.core.notes import note
 from leporello.core.protocols import Count
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
 from leporello.text.answers import label
-from leporello.text.log_odds import log_odds, logarithms, logistic
+from leporello.text.log_odds import log_odds, logistic
 
 _ROUNDS = 30  # of expectation maximisation
 _LIMIT = 9.0  # of the log odds of a hit
@@ -28,22 +28,20 @@ class Percentage:
 
     If the reader scores choices, its log-probabilities or probabilities decide; otherwise, the
     choice that it writes counts. A hit abstains if its read fails, if the reader writes another
-    text or `neither`, and, with `decisions`, if both choices have the same score. The percentage
-    ignores abstentions, with a note. If all hits abstain, the answer is empty.
+    text, and, with `decisions`, if both choices have the same score. The percentage ignores
+    abstentions, with a note. If all hits abstain, the answer is empty.
     docs/decisions/0022-space-digest.md has the reasons.
 
     Attributes:
         positive: Choice that is counted.
         negative: Opposite choice.
-        neither: Third choice, with which a hit abstains; empty for no third choice.
         heading: Regular expression whose match at the beginning of a hit is not read (`Review 7:`,
             whose number influences a small model).
         question: Question about each hit; if empty, the example's question. The task's instruction
             refers to all hits together, and is not read.
         share: Method for the percentage. `decisions` counts the hits for which `positive` is more
-            likely. `probabilities` is the mean of the probabilities, for calibrated readers.
-            `pooled` is the probability of the mean log odds, for readers that were trained on
-            percentages (`Calibrated`). `likeliest` is the share with the largest likelihood of
+            likely. `pooled` is the probability of the mean log odds, for readers that were trained
+            on percentages (`Calibrated`). `likeliest` is the share with the largest likelihood of
             these hits, for readers that were trained on equally many hits of both kinds
             (expectation maximisation, Saerens et al. 2002).
         digits: Number of decimals of the percentage.
@@ -53,20 +51,16 @@ class Percentage:
     takes_failed_reads: ClassVar[bool] = True
     positive: str = "yes"
     negative: str = "no"
-    neither: str = ""
     heading: str = ""
     question: str = ""
     # Counting by default, which any reader can do. On 12 digests pooled odds reached 67.5, counting
     # 59.2; `likeliest` gained 9 points on films and 2 on hotels over counting (decision 22).
-    share: Literal["decisions", "probabilities", "pooled", "likeliest"] = "decisions"
+    share: Literal["decisions", "pooled", "likeliest"] = "decisions"
     digits: Count = 0
 
     def __post_init__(self) -> None:
-        choices = [choice.casefold() for choice in self._choices]
-        if not self.positive or not self.negative or len(set(choices)) < len(choices):
-            raise ValueError(
-                "positive, negative and neither must differ; only neither can be empty"
-            )
+        if "" in self._choices or self.positive.casefold() == self.negative.casefold():
+            raise ValueError("positive and negative must differ, and must not be empty")
         try:
             re.compile(self.heading)
         except re.error as error:
@@ -98,8 +92,8 @@ class Percentage:
         return [example.references[0] if example.references else None for _ in reads]
 
     @property
-    def _choices(self) -> tuple[str, ...]:
-        return tuple(filter(None, (self.positive, self.negative, self.neither)))
+    def _choices(self) -> tuple[str, str]:
+        return self.positive, self.negative
 
     def _body(self, chunk: Chunk) -> Chunk:
         """Returns the chunk without its heading."""
@@ -118,18 +112,12 @@ class Percentage:
             choice = label(output.text.strip(), self._choices)
             # A written choice is certain, so only the method that counts accepts it.
             return {self.positive: math.inf, self.negative: -math.inf}.get(choice)
-        neither = logarithms(output.scores)[2:]
-        # `neither` must be the likeliest of the three, since small models give it some probability.
-        if neither and neither[0] > max(logarithms(output.scores)[:2]):
-            return None
         return log_odds(output.scores)
 
     def _share(self, decided: Sequence[float]) -> float:
         """Returns the share of positive hits, 0 to 1."""
         if self.share == "decisions":
             return fmean(odds > 0 for odds in decided)
-        if self.share == "probabilities":
-            return fmean(map(logistic, decided))
         # One infinite value would outweigh all other hits.
         if not all(map(math.isfinite, decided)):
             raise ValueError(

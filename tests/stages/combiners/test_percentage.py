@@ -81,7 +81,6 @@ def test_each_hit_is_read_separately_with_the_same_question() -> None:
         (Percentage(), "67%"),
         (Percentage(digits=1), "66.7%"),
         (Percentage(positive="no", negative="yes"), "67%"),
-        (Percentage(share="probabilities", digits=2), "66.67%"),
         (Percentage(share="pooled", digits=2), "68.76%"),
         (Percentage(share="likeliest"), "100%"),
     ],
@@ -104,21 +103,10 @@ def test_texts_without_scores_count_as_decisions() -> None:
 
 
 def test_hits_that_abstain_are_left_out_with_a_note() -> None:
-    scores = {PARTS[0]: (-1.0, -3.0, -2.0), PARTS[1]: (-2.0, -3.0, -1.0)}
-    with collect_notes() as notes:
-        value, reads = _drive(
-            Percentage(neither="mixed"),
-            lambda read: Output("", scores=scores.get(_text(read), (-1.0, -1.0, -2.0))),
-        )
-    assert reads[0].choices == ("yes", "no", "mixed")
-    assert value == "100%"
-    assert len(notes) == 1
     with collect_notes() as notes:
         value, _ = _drive(Percentage(), lambda _: Output("", scores=(-1.0, -1.0)))
     assert (value, notes) == (None, ["all hits abstained: there is no percentage"])
-    in_doubt, _ = _drive(
-        Percentage(share="probabilities"), lambda _: Output("", scores=(-1.0, -1.0))
-    )
+    in_doubt, _ = _drive(Percentage(share="pooled"), lambda _: Output("", scores=(-1.0, -1.0)))
     assert in_doubt == "50%"
 
 
@@ -146,7 +134,7 @@ def test_the_percentage_rises_with_the_odds_of_a_hit(
     raised[place] += data.draw(st.floats(0, 20))
     shuffled = [*odds]
     chance.shuffle(shuffled)
-    for share in ("decisions", "probabilities", "pooled"):
+    for share in ("decisions", "pooled", "likeliest"):
         combiner = replace(Percentage(digits=6), share=share)
         with collect_notes():  # hits may abstain
             low, same, high = (
@@ -171,7 +159,6 @@ def test_the_target_of_each_read_is_the_percentage_of_the_example() -> None:
     ("parameters", "message"),
     [
         ({"negative": "Yes"}, "must differ"),
-        ({"neither": "no"}, "must differ"),
         ({"positive": ""}, "must differ"),
         ({"heading": "("}, "not a valid regular expression"),
     ],
