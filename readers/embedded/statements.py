@@ -33,14 +33,12 @@ class Judgement:
 
     Attributes:
         probabilities: Probabilities of neither, support and contradiction.
-        known: Whether the statement is in the training data.
         passage: Index of the passage with the decisive clause; 0 without one.
         start: First character of that clause in the passage.
         end: One past its last character; equal to `start` without a clause.
     """
 
     probabilities: tuple[float, float, float]
-    known: bool
     passage: int
     start: int
     end: int
@@ -98,13 +96,13 @@ class StatementJudge:
         judgements = {}
         for i, (features, place) in zip(new, observed(self._head, texts), strict=True):
             clause = None if place is None else clauses[i][place]
-            judgements[i] = _judgement(self._general, features, clause, known=False)
+            judgements[i] = _judgement(self._general, features, clause)
         for i, column in enumerate(columns):
             if column is not None:
                 pair = scores[i][:, [column, column + len(self._columns)]]
                 clause = clauses[i][int(pair.max(axis=1).argmax())] if clauses[i] else None
                 weights = self._labels[column]
-                judgements[i] = _judgement(weights, strongest(pair), clause, known=True)
+                judgements[i] = _judgement(weights, strongest(pair), clause)
         return [judgements[i] for i in range(len(statements))]
 
     def _scores(
@@ -157,13 +155,11 @@ def _clauses(passages: Sequence[str]) -> list[_Clause]:
     ]
 
 
-def _judgement(
-    weights: Floats, features: Floats, clause: _Clause | None, *, known: bool
-) -> Judgement:
+def _judgement(weights: Floats, features: Floats, clause: _Clause | None) -> Judgement:
     odds = weights[:, 0] + weights[:, 1:] @ features
     neither, support, contradiction = np.exp(odds - np.logaddexp.reduce(odds)).tolist()
     place = (clause.passage, clause.start, clause.end) if clause else (0, 0, 0)
-    return Judgement((neither, support, contradiction), known, *place)
+    return Judgement((neither, support, contradiction), *place)
 
 
 class ClaimJudge:
@@ -185,7 +181,7 @@ class ClaimJudge:
         for (claim, passages), numbers in zip(claims, near, strict=True):
             read = [(next(scores).labels, number) for number in numbers]
             if not read:
-                judgements.append(Judgement((1.0, 0.0, 0.0), False, 0, 0, 0))
+                judgements.append(Judgement((1.0, 0.0, 0.0), 0, 0, 0))
                 continue
             (null, _, yes, no), number = max(
                 read, key=lambda pair: np.logaddexp(*pair[0][2:]) - pair[0][0]
@@ -196,5 +192,5 @@ class ClaimJudge:
             clauses = [passages[number][start:end] for start, end in spans]
             start, end = spans[nearest(claim, clauses, 1)[0]] if spans else (0, 0)
             probabilities = (neither, support, contradiction)
-            judgements.append(Judgement(probabilities, False, number, start, end))
+            judgements.append(Judgement(probabilities, number, start, end))
         return judgements

@@ -49,7 +49,7 @@ def test_a_known_statement_is_judged_unread(judge: StatementJudge, clauses: str,
     before = "This Agreement is governed by the laws of Norway. "
     [judgement] = judge.judge([(COPY, ["", before + clauses])])
     assert int(np.argmax(judgement.probabilities)) == best
-    assert judgement.known
+    assert judge.knows(COPY)
     if best:
         assert (before + clauses)[judgement.start : judgement.end] == clauses
         assert judgement.passage == 1
@@ -59,7 +59,7 @@ def test_an_unknown_statement_is_read(judge: StatementJudge) -> None:
     stated, missing = judge.judge(
         [("boats are old", ["The boats are old."]), ("hens fly", ["Zinc."])]
     )
-    assert not stated.known
+    assert not judge.knows("boats are old")
     assert stated.probabilities[0] < missing.probabilities[0]
 
 
