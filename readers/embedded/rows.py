@@ -36,17 +36,8 @@ _LABEL = re.compile(
     r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,5})[.):\]]{1,2}[^\S\n]++(?=\S)",
     re.IGNORECASE,
 )
-_VERBS = {
-    "contai",
-    "demand",
-    "mean",
-    "order",
-    "provid",
-    "read",
-    "requir",
-    "state",
-    "text",
-}  # stems
+# Stems.
+_VERBS = {"contai", "demand", "mean", "order", "provid", "read", "requir", "state", "text"}
 
 Place = tuple[int, int, int]  # passage, start and end
 
