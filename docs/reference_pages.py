@@ -15,7 +15,6 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 from leporello.cli import application
-from leporello.config import Config, load_config
 from leporello.config.placement import Placement
 from leporello.config.reference.class_page import ClassPage, page_of
 from leporello.core.environment.classes import built_ins
@@ -53,17 +52,16 @@ def pages() -> Iterator[tuple[str, str]]:
     Raises:
         PluginError: Something is not described.
     """
-    config = load_config(())
     for kind in ALL_KINDS:
         title = kind.title.replace("_", " ").capitalize()
-        yield kind.title, _page(title, kind.key, config, [*built_ins(kind).items()])
+        yield kind.title, _page(title, kind.key, [*built_ins(kind).items()])
     settings = [("train", Training), ("placement", Placement)]
-    yield "settings", _page("Settings of pipelines", "", config, settings)
+    yield "settings", _page("Settings of pipelines", "", settings)
     yield "command-line", "\n".join(_command_line())
 
 
-def _page(title: str, kind: str, config: Config, classes: list[tuple[str, type]]) -> str:
-    made = (page_of(config, kind or name, name, cls) for name, cls in classes)
+def _page(title: str, kind: str, classes: list[tuple[str, type]]) -> str:
+    made = (page_of(kind or name, name, cls) for name, cls in classes)
     return "\n".join([f"# {title}", *(_class(page) for page in made)])
 
 
@@ -74,12 +72,9 @@ def _class(page: ClassPage) -> str:
     ]
     rows_told = table(page.name, ("parameter", "type", "default", ""), rows)
     yaml = f"\n```yaml\n{page.yaml}\n```\n" * bool(page.yaml)
-    used = f"\nUsed by {', '.join(f'`{name}`' for name in page.pipelines)}.\n" * bool(
-        page.pipelines
-    )
     if not page.text:
         raise PluginError(f"{page.name} has no docstring")
-    return f"\n## {page.name}\n\n{page.text}\n{rows_told}{yaml}{used}"
+    return f"\n## {page.name}\n\n{page.text}\n{rows_told}{yaml}"
 
 
 def _command_line() -> Iterator[str]:

@@ -73,10 +73,10 @@ def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
     from leporello.config.reference.class_page import class_page
     from leporello.core.yaml.scalars import as_yaml
 
-    loaded = load_config(config)
-    if page := class_page(loaded, name):
+    if page := class_page(name):
         print_json(page.as_json()) if as_json else tables.page(stdout(), page)
         return True
+    loaded = load_config(config)
     if name in loaded.pipelines:
         selected = loaded.select([name])
         section, entries = "pipelines", {point.name: point.resolved() for point in selected}

@@ -87,7 +87,7 @@ def test_the_schema_refuses_mistakes() -> None:
 def test_list_shows_a_class_with_its_parameters() -> None:
     shown = " ".join(leporello("list", "BM25").stdout.split())
     assert "b: float >= 0 <= 1 = 0.75 Length penalty of long chunks; 0 for no penalty." in shown
-    assert "retriever: {class: BM25, k: 3}" in shown
+    assert "retriever: {class: BM25}" in shown
     page = json.loads(leporello("list", "leporello.readers.Lead", "--json").stdout)
     assert page["kind"] == "reader"
     assert page["yaml"] == "reader: {class: leporello.readers.Lead}"

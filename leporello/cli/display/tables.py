@@ -187,8 +187,6 @@ def page(console: Console, page: ClassPage) -> None:
         console.print(description, highlight=False)
     if page.yaml:
         console.print(f"\n{escape(page.yaml)}", highlight=False, soft_wrap=True)
-    if page.pipelines:
-        console.print(f"\n[dim]used by {', '.join(page.pipelines)}[/dim]", highlight=False)
 
 
 def models(console: Console, available: Sequence[KnownModel]) -> None:

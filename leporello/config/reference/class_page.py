@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
-from leporello.config import Config
 from leporello.config.classes import check_methods
 from leporello.config.parameters import Parameter, parameters
 from leporello.config.placement import Placement
@@ -35,8 +33,7 @@ class ClassPage:
         source: Package or module, and file.
         text: Docstring without the parameters.
         parameters: Parameters by name.
-        yaml: Example in YAML: the shortest in the config's pipelines, or one with placeholders.
-        pipelines: Names of the config's pipelines and tasks that use it.
+        yaml: Example in YAML, with placeholders for parameters that must be given.
     """
 
     kind: str
@@ -45,7 +42,6 @@ class ClassPage:
     text: str
     parameters: Mapping[str, Parameter]
     yaml: str
-    pipelines: tuple[str, ...]
 
     def as_json(self) -> dict[str, JSON]:
         """Returns the page as JSON."""
@@ -54,13 +50,13 @@ class ClassPage:
             for name, p in self.parameters.items()
         }
         others = {name: getattr(self, name) for name in ("kind", "name", "source", "text", "yaml")}
-        return {**others, "parameters": {**rows}, "pipelines": [*self.pipelines]}
+        return {**others, "parameters": {**rows}}
 
 
-def class_page(config: Config, name: str) -> ClassPage | None:
+def class_page(name: str) -> ClassPage | None:
     """Returns the page of a class, metric or pipeline's settings; None if the name is unknown."""
     if name in _SETTINGS:
-        return page_of(config, name, name, _SETTINGS[name])
+        return page_of(name, name, _SETTINGS[name])
     fault: ClassError | None = None
     for kind in ALL_KINDS:
         try:
@@ -69,45 +65,26 @@ def class_page(config: Config, name: str) -> ClassPage | None:
             fault = error
             continue
         if name in built_ins(kind) or check_methods(cls, kind) is None:
-            return page_of(config, kind.key, name, cls)
+            return page_of(kind.key, name, cls)
     # A plain word may be the name of something else, but a path or module can only name a class.
     if fault and set(name) & {".", ":"}:
         raise UserError(str(fault))
     return None
 
 
-def page_of(config: Config, kind: str, name: str, cls: type) -> ClassPage:
+def page_of(kind: str, name: str, cls: type) -> ClassPage:
     """Returns the page of a class, given its kind."""
-    uses = [(owner, spec) for owner, spec in _specs(config) if spec.cls is cls]
     packages = plug_ins().get(f"leporello.{kind}s", {}).get(name, ())
     origins = ", ".join(map(origin, packages)) or cls.__module__
     source = f"{origins} ({inspect.getsourcefile(cls)})"
-    texts = [_dumped(kind, {"class": name} | spec.given()) for _, spec in uses]
-    if not texts and kind not in _LISTED:
-        texts.append(_dumped(kind, _settings(cls) if kind in _SETTINGS else _required(name, cls)))
-    owners = dict.fromkeys(owner for owner, _ in uses)
+    given: dict[str, JSON] = {}
+    if kind in _SETTINGS:
+        given = Spec("", cls, {}).resolved()
+        del given["class"]
+    elif kind not in _LISTED:
+        required = (p for p in parameters(cls).values() if p.required)
+        given = {"class": name, **{p.name: f"<{p.type_name}>" for p in required}}
+    example: dict[str, JSON] = {"tasks": {"mine": given}} if kind == TASK.key else {kind: given}
     # The only description: tables in guides had contradicted docstrings (decision 42).
     text, _ = docstring(cls)
-    yaml = min(texts, key=len, default="")
-    return ClassPage(kind, name, source, text, parameters(cls), yaml, tuple(owners))
-
-
-def _specs(config: Config) -> Iterator[tuple[str, Spec]]:
-    for point in chain.from_iterable(config.pipelines.values()):
-        yield from ((point.name, spec) for spec in point.all_specs())
-    for name, task in config.tasks.items():
-        yield from ((name, spec) for spec in task.spec.all_specs())
-
-
-def _settings(cls: type) -> dict[str, JSON]:
-    return {key: value for key, value in Spec("", cls, {}).resolved().items() if key != "class"}
-
-
-def _required(name: str, cls: type) -> dict[str, JSON]:
-    required = (p for p in parameters(cls).values() if p.required)
-    return {"class": name, **{p.name: f"<{p.type_name}>" for p in required}}
-
-
-def _dumped(kind: str, value: Mapping[str, JSON]) -> str:
-    tree: dict[str, JSON] = {**value}
-    return as_yaml({"tasks": {"mine": tree}} if kind == TASK.key else {kind: tree})
+    return ClassPage(kind, name, source, text, parameters(cls), as_yaml(example) if given else "")
