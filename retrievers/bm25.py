@@ -193,7 +193,7 @@ class BM25(ByIndex):
         """Returns the weight of each count; `holding` has the number of chunks with each term."""
         if not len(bags.counts):
             return bags.counts
-        discount = self.k1 * (1 - self.b + self.b * lengths / lengths.mean())
+        discount = self.k1 * (1 - self.b + self.b * lengths / (lengths.sum() / len(lengths)))
         saturated = bags.counts * (self.k1 + 1) / (bags.counts + discount[bags.texts])
         weights: NDArray[np.float64] = saturated * _idf(holding, len(lengths))[bags.terms]
         return weights
