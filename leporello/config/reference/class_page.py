@@ -73,18 +73,18 @@ def class_page(name: str) -> ClassPage | None:
 
 
 def page_of(kind: str, name: str, cls: type) -> ClassPage:
-    """Returns the page of a class, given its kind."""
+    """Returns the page of a class of this kind."""
     packages = plug_ins().get(f"leporello.{kind}s", {}).get(name, ())
     origins = ", ".join(map(origin, packages)) or cls.__module__
     source = f"{origins} ({inspect.getsourcefile(cls)})"
-    given: dict[str, JSON] = {}
+    values: dict[str, JSON] = {}
     if kind in _SETTINGS:
-        given = Spec("", cls, {}).resolved()
-        del given["class"]
+        values = Spec("", cls, {}).resolved()
+        del values["class"]
     elif kind not in _LISTED:
         required = (p for p in parameters(cls).values() if p.required)
-        given = {"class": name, **{p.name: f"<{p.type_name}>" for p in required}}
-    example: dict[str, JSON] = {"tasks": {"mine": given}} if kind == TASK.key else {kind: given}
+        values = {"class": name, **{p.name: f"<{p.type_name}>" for p in required}}
+    example: dict[str, JSON] = {"tasks": {"mine": values}} if kind == TASK.key else {kind: values}
     # The only description: tables in guides had contradicted docstrings (decision 42).
     text, _ = docstring(cls)
-    return ClassPage(kind, name, source, text, parameters(cls), as_yaml(example) if given else "")
+    return ClassPage(kind, name, source, text, parameters(cls), as_yaml(example) if values else "")
