@@ -211,7 +211,7 @@ class Flow:
             gap = _SPACE_GAP
         self._gap = gap if gap > self._gap else self._gap  # faster than max
 
-    def _close_heading(self) -> None:
+    def _close_heading(self, _tag: str = "") -> None:
         """Records the open heading, if it has text."""
         if self._heading and (parts := self.pieces[self._heading_from + 1 :]):  # after its gap
             title = " ".join("".join(parts).split())
@@ -220,9 +220,6 @@ class Flow:
 
     def _start_heading(self, tag: str, _attributes: Mapping[str, str]) -> None:
         self._heading, self._heading_from = int(tag[1]), len(self.pieces)
-
-    def _end_heading(self, _tag: str) -> None:
-        self._close_heading()
 
     def _start_preformatted(self, _tag: str, _attributes: Mapping[str, str]) -> None:
         self._preformatted += 1
@@ -321,13 +318,6 @@ class Flow:
             mark_figure(self.pieces, first, is_raised=tag == "sup")
             self._part(Gap.FIGURE)
 
-    def _start_reading(self, _tag: str, _attributes: Mapping[str, str]) -> None:
-        # Pages whose browser does not know ruby have parentheses around the reading.
-        self._write("(")
-
-    def _end_reading(self, _tag: str) -> None:
-        self._write(")")
-
     # Separators before and after elements, with functions that begin and end them.
     starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
         **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None)),
@@ -344,18 +334,19 @@ class Flow:
         "br": (Gap.NONE, _break),
         "title": (Gap.NONE, _take_title),
         "math": (Gap.NONE, _formulate),
-        "rt": (Gap.NONE, _start_reading),
+        # Browsers that do not know ruby show parentheses around the reading.
+        "rt": (Gap.NONE, lambda flow, *_: flow._write("(")),
     }
     ends: ClassVar[Mapping[str, tuple[Gap, End | None]]] = {
         **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None)),
         **dict.fromkeys(LINES, (Gap.LINE, None)),
-        **dict.fromkeys(HEADINGS, (Gap.PARAGRAPH, _end_heading)),
+        **dict.fromkeys(HEADINGS, (Gap.PARAGRAPH, _close_heading)),
         **dict.fromkeys(("thead", "tbody", "tfoot", "tr"), (Gap.LINE, _end_rows)),
         **dict.fromkeys(("sup", "sub"), (Gap.NONE, _close_figure)),
         "table": (Gap.PARAGRAPH, _end_table),
         "pre": (Gap.PARAGRAPH, _end_preformatted),
         "li": (Gap.LINE, _end_item),
-        "rt": (Gap.NONE, _end_reading),
+        "rt": (Gap.NONE, lambda flow, _: flow._write(")")),
     }
 
 

@@ -43,8 +43,8 @@ class HtmlFlow(Flow):
     def __init__(self) -> None:
         super().__init__()
         self._lists: list[_List | None] = []  # None for lists without numbers
-        self._menus = 0  # open <nav>, whose lists have no numbers
-        self._selects = 0  # open <select>
+        # Open <nav>, whose lists have no numbers, and <select>, whose options have boxes
+        self._within = {"nav": 0, "select": 0}
         self._spans: list[str] = []  # super, sub or nothing: how each open <span> is shifted
         self._blocks: list[bool] = []  # whether each open <div> is within a line
 
@@ -59,7 +59,7 @@ class HtmlFlow(Flow):
             self.end("center")
 
     def _start_list(self, tag: str, attributes: Mapping[str, str]) -> None:
-        has_numbers = tag == "ol" and not self._menus
+        has_numbers = tag == "ol" and not self._within["nav"]
         self._lists.append(_List(attributes) if has_numbers else None)
 
     def _end_list(self, _tag: str) -> None:
@@ -84,11 +84,11 @@ class HtmlFlow(Flow):
         if "open" not in attributes:
             self.aside(tag, attributes, self._conceal)
 
-    def _start_menu(self, _tag: str, _attributes: Mapping[str, str]) -> None:
-        self._menus += 1
+    def _enter(self, tag: str, _attributes: Mapping[str, str]) -> None:
+        self._within[tag] += 1
 
-    def _end_menu(self, _tag: str) -> None:
-        self._menus -= 1
+    def _leave(self, tag: str) -> None:
+        self._within[tag] -= 1
 
     def _start_input(self, _tag: str, attributes: Mapping[str, str]) -> None:
         kind = attributes.get("type", "").lower()
@@ -97,14 +97,8 @@ class HtmlFlow(Flow):
         elif kind not in _WITHOUT_VALUE:
             self.data(attributes.get("value", ""))
 
-    def _start_select(self, _tag: str, _attributes: Mapping[str, str]) -> None:
-        self._selects += 1
-
-    def _end_select(self, _tag: str) -> None:
-        self._selects -= 1
-
     def _start_option(self, _tag: str, attributes: Mapping[str, str]) -> None:
-        if self._selects:
+        if self._within["select"]:
             self.label(_box(is_ticked="selected" in attributes))
 
     starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
@@ -115,9 +109,9 @@ class HtmlFlow(Flow):
         "dialog": (Gap.LINE, _start_dialog),
         "li": (Gap.LINE, _start_item),
         "div": (Gap.NONE, _start_block),
-        "nav": (Gap.PARAGRAPH, _start_menu),
+        "nav": (Gap.PARAGRAPH, _enter),
         "input": (Gap.SPACE, _start_input),
-        "select": (Gap.SPACE, _start_select),
+        "select": (Gap.SPACE, _enter),
         "option": (Gap.LINE, _start_option),
     }
     ends: ClassVar[Mapping[str, tuple[Gap, End | None]]] = {
@@ -125,9 +119,9 @@ class HtmlFlow(Flow):
         **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _end_list)),
         **dict.fromkeys(("textarea", "button", "input", "progress", "meter"), (Gap.SPACE, None)),
         "span": (Gap.NONE, _end_span),
-        "nav": (Gap.PARAGRAPH, _end_menu),
+        "nav": (Gap.PARAGRAPH, _leave),
         "div": (Gap.NONE, _end_block),
-        "select": (Gap.SPACE, _end_select),
+        "select": (Gap.SPACE, _leave),
     }
 
 

@@ -86,8 +86,7 @@ class LatexReader:
         elif kind == "character":
             self._write(token[0], token)
         elif kind == "cell" and (table := self._table()):
-            table.end_cell()
-            table.begin_cell()
+            table.next_cell()
         elif kind == "cell" and self._tables:
             self.flow.data(" ")
         elif kind in ("paragraph", "cell"):
@@ -224,8 +223,7 @@ class LatexReader:
         elif word == "multirow" and cells:
             self._tables[-1].rows = int(cells[1])
         elif word in ("tabularnewline", "cr") and (table := self._table()):
-            table.end_row()
-            table.begin_row()
+            table.next_row()
         elif word not in ("hline", "newline"):
             self._structure(word)
 
@@ -249,8 +247,7 @@ class LatexReader:
             return self._accent(sign, letter, token)
         if sign == "\\":
             if table := self._table():
-                table.end_row()
-                table.begin_row()
+                table.next_row()
             elif self._tables:
                 self.flow.data(" ")
             else:

@@ -31,12 +31,22 @@ class LatexTable:
     _column: int = 0
     _below: dict[int, int] = field(default_factory=dict)  # rows left, by column
 
-    def begin_cell(self) -> None:
-        """Begins the next cell, unless it is covered from an earlier row."""
+    def next_cell(self) -> None:
+        """Ends the cell and begins the next one."""
+        self._end_cell()
+        self._begin_cell()
+
+    def next_row(self) -> None:
+        """Ends the row and begins the next one with its first cell."""
+        self.end_row()
+        self.begin_row()
+
+    def _begin_cell(self) -> None:
+        """Begins a cell, unless it is covered from an earlier row."""
         if not self._below.get(self._column):
             self.flow.start("td")
 
-    def end_cell(self) -> None:
+    def _end_cell(self) -> None:
         """Ends the cell."""
         if self.columns == self.rows == 1:
             self._column += 1
@@ -50,7 +60,7 @@ class LatexTable:
 
     def end_row(self) -> None:
         """Ends the cell and the row."""
-        self.end_cell()
+        self._end_cell()
         self.flow.end("tr")
         self._column = 0
         self._below = {column: rows - 1 for column, rows in self._below.items() if rows > 1}
@@ -58,7 +68,7 @@ class LatexTable:
     def begin_row(self) -> None:
         """Begins the next row with its first cell."""
         self.flow.start("tr")
-        self.begin_cell()
+        self._begin_cell()
 
 
 class LatexList:
