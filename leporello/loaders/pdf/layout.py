@@ -9,6 +9,7 @@ from itertools import groupby, pairwise
 from statistics import fmean, median
 
 from leporello.loaders.pdf.cells import FIGURES, Row, WrittenRow, joined, reads_backwards
+from leporello.loaders.pdf.ruled import RuledRow
 from leporello.loaders.pdf.tables import tables
 from leporello.loaders.pdf.words import Fragment
 
@@ -77,7 +78,8 @@ def _gutter(fragments: Sequence[Fragment]) -> float | None:
 
     Among the best positions, the file's order of fragments decides.
     """
-    begins, ends = sorted(f.x0 for f in fragments), sorted(f.x1 for f in fragments)
+    counted = [f for f in fragments for _ in range(f.cells if isinstance(f, RuledRow) else 1)]
+    begins, ends = sorted(f.x0 for f in counted), sorted(f.x1 for f in counted)
     narrowest = _GUTTER * median(f.size for f in fragments) if fragments else 0.0
     positions: dict[
         int, tuple[float, float]
@@ -163,13 +165,16 @@ def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
     pitches = [b[0].y - a[0].y for a, b in pairwise(rows)]
     pitch = median(pitches) if pitches else 0.0
     margin = min((row[0].x0 for row in rows), default=0.0)
-    end = 0
+    end = after = 0
     for i, row in enumerate(rows):
         if i in by_start:
             end, table = by_start[i]
             yield from _table_lines(table)
-        if i >= end:
-            yield _line(joined(row), row, i == end or _opens(rows, i, pitch, margin))
+        if any(isinstance(f, RuledRow) for f in row):
+            yield _line("\t".join(f.text for f in row), row, getattr(row[0], "opens", False))
+            after = i + 1
+        elif i >= end:
+            yield _line(joined(row), row, i in (end, after) or _opens(rows, i, pitch, margin))
 
 
 def _table_lines(table: Sequence[WrittenRow]) -> Iterator[PageLine]:

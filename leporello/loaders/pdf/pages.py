@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
 from leporello.core.records import Loss
+from leporello.loaders.pdf import ruled
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
 from leporello.loaders.pdf.notes import Note, page_notes
@@ -86,7 +87,8 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     west, south, east, north = page.get_bbox()
     objects = page_objects(page, abs((east - west) * (north - south)) or 1.0, layers)
     visibility = Visibility(page, objects)
-    words = WordReader(page, visibility)
+    grids = ruled.grids([(w, -n, e, -s) for w, s, e, n in objects.rules])
+    words = WordReader(page, visibility, [line for grid in grids for line in grid.upright])
     words.read()
     corners = (west, south), (east, north)
     areas = [_area(turn, corners) for turn in range(5)]
@@ -97,6 +99,9 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
         counts[turn] += len(fragment.text)
     main = max(counts, key=counts.__getitem__, default=0)
     _, _, top, bottom = areas[main]
+    if main and objects.rules:
+        grids = ruled.grids([_box(main, rule) for rule in objects.rules])
+    visible = ruled.with_rows(visible, main, grids)
     for fragment, _ in visible:
         fragment.y -= top
     notes = page_notes(pdf, page)
@@ -118,6 +123,12 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
 def _area(turn: int, corners: tuple[Point, Point]) -> Area:
     (a, b), (c, d) = (turned(turn, *corner) for corner in corners)
     return min(a, c), max(a, c), min(b, d), max(b, d)
+
+
+def _box(turn: int, bounds: Area) -> Area:
+    west, south, east, north = bounds
+    left, right, top, bottom = _area(turn, ((west, south), (east, north)))
+    return left, top, right, bottom
 
 
 def _is_on_page(fragment: Fragment, area: Area) -> bool:

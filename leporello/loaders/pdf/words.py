@@ -47,6 +47,7 @@ _FLAT = 0.08  # of the type's height: larger differences are raised or lowered c
 # Figures within a word that may be raised or lowered: beside letters or signs.
 _FIGURE = re.compile(r"\d(?:(?=[^\s\d])|(?<=[^\W\d_]\d))")
 _INITIAL = 0.45  # of a large initial's height: the type after it
+_ON_LINE = 0.6  # points: reach of a line between cells
 _ASLANT = 0.1  # of 90°
 _SLANTED = 4  # direction of text in other angles
 
@@ -89,11 +90,14 @@ class WordReader:
         hidden: Number of characters that are not seen.
     """
 
-    def __init__(self, page: PdfPage, visibility: Visibility) -> None:
-        """Takes a page and what of it is seen."""
+    def __init__(
+        self, page: PdfPage, visibility: Visibility, walls: Sequence[tuple[float, float, float]] = ()
+    ) -> None:
+        """Takes a page, what of it is seen, and upright lines between cells."""
         from pypdfium2 import raw
 
         self._page, self._raw, self._visibility = page, raw, visibility
+        self._walls = walls
         self.fragments: list[tuple[Fragment, int]] = []
         self.undecodable = self.hidden = 0
         self._ends: list[int] = []  # number of each fragment's last character
@@ -136,6 +140,13 @@ class WordReader:
 
     def _breaks(self, text: str) -> Sequence[int]:
         """Returns where words begin without a blank, which pdfium leaves out of tight type."""
+        if self._walls:
+            words = [match.span() for match in _WORD.finditer(text)]
+            cuts = [at for span in words if self._has_wall(*span) for at in self._walled(*span)]
+            return sorted({*cuts, *self._tight(text)})
+        return self._tight(text)
+
+    def _tight(self, text: str) -> Sequence[int]:
         suspects = {match[0]: match.span() for match in _SUSPECT.finditer(text)}
         if not any(self._gaps(*span) for span in islice(suspects.values(), _SUSPECTS)):
             return ()
@@ -151,6 +162,31 @@ class WordReader:
             right = box.right
         return gaps if 3 * len(gaps) <= stop - first else []
 
+    def _is_apart(self, x0: float, x1: float, y: float) -> bool:
+        """Returns whether an upright line is between two places of a line of text."""
+        y -= 1.0
+        return any(
+            x0 - _ON_LINE < x < x1 + _ON_LINE and north < y < south
+            for x, north, south in self._walls
+        )
+
+    def _has_wall(self, first: int, stop: int) -> bool:
+        """Returns whether an upright line is between the ends of a word."""
+        if stop - first < 2:
+            return False
+        x0, x1, y, _ = self._place(first, stop - 1, 0)
+        return self._is_apart(x0, x1, y)
+
+    def _walled(self, first: int, stop: int) -> list[int]:
+        """Returns the characters of a word after an upright line between two characters."""
+        box, right, cuts = self._box, math.inf, list[int]()
+        for at in range(first, stop):
+            self._loose_box(self._textpage, at, box)
+            if right < math.inf and self._is_apart(right, box.left, -box.bottom):
+                cuts.append(at)
+            right = box.right
+        return cuts
+
     def _extends(self, first: int, last: int, place: _Word) -> bool:
         """Adds a word to the last fragment if it follows on the same baseline: most words."""
         tolerance = self._tolerance
@@ -161,6 +197,7 @@ class WordReader:
             turn
             or not -tolerance < y - before.y < tolerance
             or not -size / 2 < x0 - before.x1 < _GAP * size
+            or (self._walls and self._is_apart(before.x1, x0, y))
         ):
             return False
         if not -tolerance < height - self._height < tolerance and last > first:
@@ -223,6 +260,8 @@ class WordReader:
         before = self.fragments[-1][0]
         (x0, y), size = begins, before.size
         gap, shift = x0 - before.x1, abs(y - before.y)
+        if self._walls and not turn and self._is_apart(before.x1, x0, y):
+            return None
         if touches and abs(gap) < TOUCHING * size and shift < size:
             return before
         most = _RAISED_LINE if is_smaller else _SAME_LINE
