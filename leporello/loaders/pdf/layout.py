@@ -161,20 +161,40 @@ def _rows(fragments: Iterable[Fragment]) -> list[Row]:
 
 def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
     """Yields the lines of a block with tables and paragraphs."""
-    by_start = tables(rows)
     pitches = [b[0].y - a[0].y for a, b in pairwise(rows)]
     pitch = median(pitches) if pitches else 0.0
     margin = min((row[0].x0 for row in rows), default=0.0)
-    end = after = 0
-    for i, row in enumerate(rows):
-        if i in by_start:
-            end, table = by_start[i]
+    start = 0
+    for is_ruled, run in groupby(rows, _is_ruled):
+        part = [*run]
+        if is_ruled:
+            for row in part:
+                opens = any(f.opens for f in row if isinstance(f, RuledRow))
+                yield _line("\t".join(f.text for f in row), row, opens)
+        else:
+            yield from _unruled(rows, (start, start + len(part)), pitch, margin)
+        start += len(part)
+
+
+def _is_ruled(row: Row) -> bool:
+    return any(isinstance(f, RuledRow) for f in row)
+
+
+def _unruled(
+    rows: Sequence[Row], part: tuple[int, int], pitch: float, margin: float
+) -> Iterator[PageLine]:
+    """Yields the lines of rows without drawn lines."""
+    begin, stop = part
+    by_start = tables(rows[begin:stop])
+    end = begin
+    for i in range(begin, stop):
+        if i - begin in by_start:
+            length, table = by_start[i - begin]
+            end = begin + length
             yield from _table_lines(table)
-        if any(isinstance(f, RuledRow) for f in row):
-            yield _line("\t".join(f.text for f in row), row, getattr(row[0], "opens", False))
-            after = i + 1
-        elif i >= end:
-            yield _line(joined(row), row, i in (end, after) or _opens(rows, i, pitch, margin))
+        if i >= end:
+            row = rows[i]
+            yield _line(joined(row), row, i == end or _opens(rows, i, pitch, margin))
 
 
 def _table_lines(table: Sequence[WrittenRow]) -> Iterator[PageLine]:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 
-from leporello.loaders.pdf.cells import APART, FIGURES, Row, TableLine, grouped, joined, written
+from leporello.loaders.pdf.cells import APART, FIGURES, Row, TableLine, grouped, joined, reads_backwards, written
 from leporello.loaders.pdf.words import Fragment
 
 _SAME = 3.0  # points: lines at smaller distances are one line
 _TOUCHING = 2.0  # points between lines that meet
 _SHORTEST = 5.0  # points
 _MOST = 4000  # lines of a page; more are a drawing
-_LONGEST = 40  # lines of text in a cell
+_LONGEST, _LONG = 15, 0.4  # lines of a row; share of the lines in longer rows of a page's layout
 _CROSSING = 0.1  # of the texts: more that cross lines are a drawing
 _DOUBTFUL = 0.25  # of the lines: more that may be rows or columns without drawn lines
 _MIDDLE = 0.3  # of the type's size: from the baseline upwards
@@ -48,12 +48,17 @@ class Grid:
         north, south = _bounds(self.upright, self.level)
         return west, north, east, south
 
+    def area(self) -> float:
+        """Returns its area in square points."""
+        west, north, east, south = self.box
+        return (east - west) * (south - north)
+
     @property
     def is_table(self) -> bool:
         """Whether there are two columns and two rows."""
         west, north, east, south = self.box
         columns, rows = _edges(self.upright, west, east), _edges(self.level, north, south)
-        return min(len(columns), len(rows)) > 2 and len(self.upright) * len(self.level) > 1
+        return (len(columns) > 2 and len(rows) > 2) or (len(columns) > 3 and len(rows) > 1)
 
 
 def grids(boxes: Sequence[Box]) -> list[Grid]:
@@ -148,7 +153,7 @@ def with_rows(
     rest = [f for f, turn in fragments if turn == main]
     others = [(f, turn) for f, turn in fragments if turn != main]
     found: list[Fragment] = []
-    for grid in tables:
+    for grid in sorted(tables, key=Grid.area, reverse=True):
         table, rest = rows(rest, grid)
         found += table
     return [*((f, main) for f in [*rest, *found]), *others]
@@ -174,32 +179,34 @@ def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[RuledRow], lis
         cells.setdefault((row, column), []).append(f)
         last[id(f)] = bisect(columns, high - _SAME) - 1
     cells = _divided(cells, columns, heights)
-    used = sorted({column for _, column in cells})
+    lettered = [f for f in inside if not FIGURES.fullmatch(f.text)]
+    is_backwards = bool(lettered) and reads_backwards(lettered)
+    used = sorted({column for _, column in cells}, reverse=is_backwards)
+    widths = [columns[c + 1] - columns[c] for c in used]
     if len(used) < 2 or crossing > _CROSSING * len(inside):
         return [], [*fragments]
     bands = sorted({row for row, _ in cells})
-    if len(bands) < 2:
+    if len(bands) + len(used) < 4:
         return [], [*fragments]
     result: list[RuledRow] = []
-    doubtful = total = wide = 0
+    doubtful = total = wide = long = 0
     for band in bands:
         here = {used.index(c): of for (r, c), of in cells.items() if r == band}
         lines = [*_lines(here)]
-        if len(lines) > _LONGEST:
-            return [], [*fragments]
+        long += len(lines) if len(lines) > _LONGEST else 0
         whole = len(here) == 1 and all(
-            last[id(f)] >= used[-1] for of in here.values() for f in of
-        ) and 0 in here
-        is_row = whole or _is_row(lines)
+            last[id(f)] >= max(used) for of in here.values() for f in of
+        ) and used.index(min(used)) in here
+        is_row = whole or _is_row(lines, widths)
         total += len(lines)
         doubtful += 0 if is_row else len(lines)
         wide += sum(_is_wide(line, here) for line in lines)
-        groups = _parts(lines) if is_row else grouped(lines)
+        groups = [[line] for line in lines] if whole else _parts(lines) if is_row else grouped(lines)
         for row in written(groups, len(used)):
             crosses = whole and any(f.x1 > columns[1] for f in row.fragments)
             text = row.text.strip("\t") if crosses else row.text
             result.append(_as_fragment(text, row.fragments, row.top, not result, len(here)))
-    if doubtful > _DOUBTFUL * total or wide > _DOUBTFUL * total:
+    if max(doubtful, wide) > _DOUBTFUL * total or long > _LONG * total:
         return [], [*fragments]
     return result, outside
 
@@ -260,7 +267,7 @@ def _lines(cells: dict[int, list[Fragment]]) -> Iterator[TableLine]:
     line: list[tuple[int, Fragment]] = []
     y = 0.0
     for _, _, column, f in placed:
-        if line and f.y - y >= 0.45 * f.size:
+        if line and f.y - y >= 0.45 * max(f.size, line[-1][1].size):
             yield _line(line)
             line = []
         if not line:
@@ -274,11 +281,14 @@ def _line(line: Sequence[tuple[int, Fragment]]) -> TableLine:
     cells: dict[int, Row] = {}
     for column, f in sorted(line, key=lambda p: p[1].x0):
         cells.setdefault(column, []).append(f)
+    for of in cells.values():
+        if len(of) > 1 and reads_backwards(of):
+            of.reverse()
     texts = {column: joined(of) for column, of in cells.items()}
     return TableLine(texts, [f for of in cells.values() for f in of], False, line[0][1].y)
 
 
-def _is_row(lines: Sequence[TableLine]) -> bool:
+def _is_row(lines: Sequence[TableLine], widths: Sequence[float]) -> bool:
     """Returns whether the lines between two drawn lines are one row."""
     if len(lines) == 1:
         return True
@@ -287,10 +297,27 @@ def _is_row(lines: Sequence[TableLine]) -> bool:
         for column, text in line.cells.items():
             columns.setdefault(column, []).append(text)
     several = [texts for texts in columns.values() if len(texts) > 1]
+    is_complete = all(len(line.cells) == len(columns) > 1 for line in lines)
+    if is_complete and _fit(lines, widths):
+        return False
     return not any(
         2 * sum(FIGURES.fullmatch(text) is not None for text in texts) >= len(texts)
         for texts in several
     )
+
+
+def _fit(lines: Sequence[TableLine], widths: Sequence[float]) -> bool:
+    """Returns whether lines are rows: in no cell, the width requires another line."""
+    for above, below in pairwise(lines):
+        if not len(above.row) == len(below.row) == len(above.cells):
+            return False
+        across = [widths[column] for column in above.cells]
+        for width, a, b in zip(across, above.row, below.row, strict=True):
+            word = b.text.partition(" ")[0]
+            share = (len(word) + 1) / len(b.text)
+            if (a.x1 - a.x0) + share * (b.x1 - b.x0) > width - a.size / 2:
+                return False
+    return True
 
 
 def _parts(lines: Sequence[TableLine]) -> list[Sequence[TableLine]]:

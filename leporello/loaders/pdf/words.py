@@ -182,7 +182,8 @@ class WordReader:
         box, right, cuts = self._box, math.inf, list[int]()
         for at in range(first, stop):
             self._loose_box(self._textpage, at, box)
-            if right < math.inf and self._is_apart(right, box.left, -box.bottom):
+            is_gap = box.left - right > _WORD_GAP * (box.top - box.bottom)
+            if is_gap and self._is_apart(right, box.left, -box.bottom):
                 cuts.append(at)
             right = box.right
         return cuts
