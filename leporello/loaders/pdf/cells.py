@@ -10,7 +10,7 @@ from itertools import pairwise
 from leporello.loaders.pdf.raised import TOUCHING, attached, level
 from leporello.loaders.pdf.words import HYPHEN, Fragment
 
-APART = 1.25  # distance of rows, in distances of the lines of a cell
+APART = 1.15  # distance of rows, in distances of the lines of a cell
 HEADER = 6  # lines of a header
 _LINES = 12  # lines of a cell
 FIGURES = re.compile(r"[^^\w]*\d[\d.,' /:%^]*[^^\w]*|[-–—.*]+|n/?a", re.IGNORECASE)
@@ -68,7 +68,7 @@ def _is_row(group: Sequence[TableLine]) -> bool:
         for column, text in line.cells.items():
             columns.setdefault(column, []).append(text)
     several = [texts for texts in columns.values() if len(texts) > 1]
-    figures = any(FIGURES.fullmatch(text) for texts in several for text in texts)
+    figures = any(sum(FIGURES.fullmatch(text) is not None for text in texts) > 1 for texts in several)
     listed = any(LEADERS.search(text) for texts in several for text in texts)
     wrapped = not listed and (
         len(several) == 1 or all(" " in " ".join(texts[:-1]) for texts in several)

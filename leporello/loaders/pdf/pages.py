@@ -15,7 +15,7 @@ from leporello.loaders.pdf.layout import PageLine, lines
 from leporello.loaders.pdf.notes import Note, page_notes
 from leporello.loaders.pdf.objects import Visibility, page_objects
 from leporello.loaders.pdf.ocr import recognised
-from leporello.loaders.pdf.words import Fragment, WordReader, turned
+from leporello.loaders.pdf.words import Fragment, WordReader, turned, upright
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
@@ -101,6 +101,7 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     _, _, top, bottom = areas[main]
     if main and objects.rules:
         grids = ruled.grids([_box(main, rule) for rule in objects.rules])
+    visible = upright(visible, main)
     visible = ruled.with_rows(visible, main, grids)
     for fragment, _ in visible:
         fragment.y -= top

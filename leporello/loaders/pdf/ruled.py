@@ -341,5 +341,5 @@ def _as_fragment(
     size = max(fragments, key=lambda f: len(f.text)).size
     return RuledRow(
         text, min(f.x0 for f in fragments), max(f.x1 for f in fragments), top, size,
-        all(f.bold for f in fragments), min(f.order for f in fragments), opens, cells,
+        all(f.bold for f in fragments), min(f.order for f in fragments), opens=opens, cells=cells,
     )  # fmt: skip

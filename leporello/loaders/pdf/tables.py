@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from dataclasses import replace
+from itertools import chain, pairwise
 from operator import attrgetter
 from statistics import median
 
@@ -27,6 +29,7 @@ _ROWS = 3  # rows that make a table
 _SHARE = 10  # one row in so many may have text over the gap between two columns
 _NEAR = 1.3  # usual distances of lines: a line of a table that begins or ends with one cell
 _ALIGNED = 2.0  # points
+_FREE = 1.0  # points between narrow columns
 _WORDS = 4  # blanks in a line of prose
 _CAPTION = re.compile(
     r"(?:table|tab\.|tabelle|tableau|tabla|tabella|figure|fig\.) \d+\W", re.IGNORECASE
@@ -52,8 +55,15 @@ def tables(rows: Sequence[Row]) -> dict[int, tuple[int, list[WrittenRow]]]:
     """
     by_start = {}
     end = 0
+    rows = [*rows]
     for start, stop in _regions(rows):
         middles = _columns(rows[start:stop])
+        if narrow := _narrow(rows[start:stop], middles):
+            near = slice(max(start - 1, end), stop + 1)
+            rows[near] = [_divided(row, narrow) for row in rows[near]]
+            middles = sorted({*middles, *narrow})
+        if start > end and (fitted := _fitted(rows[start - 1], rows[start:stop], middles)):
+            rows[start - 1], middles = fitted
         first, last = _extended(rows, end, start, stop, middles)
         lines = [_line(row, middles) for row in rows[first:last]]
         most = max(len(line.cells) for line in lines)
@@ -84,6 +94,69 @@ def _regions(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
             yield start, parted[-1] + 1
             start = parted[-1]
         start += 1
+
+
+def _narrow(rows: Sequence[Row], wide: Sequence[float]) -> list[float]:
+    """Returns the middles of gaps within texts that all rows leave free.
+
+    Several rows have text on both sides, up to the next wide gap.
+    """
+    gaps = sorted({(low, high) for row in rows for f in row for _, low, high in f.gaps})
+    if not gaps:
+        return []
+    parts = [[*chain.from_iterable(map(_extents, row))] for row in rows]
+    middles: list[float] = []
+    for low, high in gaps:
+        if middles and low < middles[-1] < high:
+            continue
+        for x0, x1 in (part for row in parts for part in row if part[0] < high and part[1] > low):
+            low, high = (max(low, x1), high) if x0 <= low else (low, min(high, x0))  # noqa: PLW2901
+        if high - low > _FREE:
+            middles.append((low + high) / 2)
+    merged = sorted({*middles, *wide})
+    number = Counter(column for row in parts for column in {bisect(merged, x0) for x0, _ in row})
+    return [
+        middle for column, middle in enumerate(merged)
+        if middle in middles and min(number[column], number[column + 1]) >= _ROWS
+    ]  # fmt: skip
+
+
+def _fitted(
+    head: Row, rows: Sequence[Row], middles: Sequence[float]
+) -> tuple[Row, list[float]] | None:
+    """Returns the row above with a text for each column, and the gaps that it leaves free too."""
+    head = [part for f in head for part in _divided([f], [(a + b) / 2 for _, a, b in f.gaps])]
+    if not len(head) == len(middles) + 1 > _ROWS:
+        return None
+    edges: list[float] = []
+    for column, (a, b) in enumerate(pairwise(head)):
+        cells = [(bisect(middles, f.x0), f) for row in rows for f in row]
+        low = max([a.x1, *(f.x1 for c, f in cells if c == column)])
+        high = min([b.x0, *(f.x0 for c, f in cells if c == column + 1)])
+        if low >= high:
+            return None
+        edges.append((low + high) / 2)
+    return head, edges
+
+
+def _extents(fragment: Fragment) -> Iterator[tuple[float, float]]:
+    """Yields the beginning and end of the parts of a text between its gaps."""
+    edges = [fragment.x0, *(x for _, *gap in fragment.gaps for x in gap), fragment.x1]
+    return zip(edges[::2], edges[1::2], strict=True)
+
+
+def _divided(row: Row, middles: Sequence[float]) -> Row:
+    """Divides the texts of a row at gaps."""
+    parts: Row = []
+    for whole in row:
+        part = whole
+        for at, low, high in whole.gaps:
+            if any(low < middle < high for middle in middles):
+                done = len(whole.text) - len(part.text)
+                parts.append(replace(part, text=part.text[: at - done], x1=low, gaps=()))
+                part = replace(part, text=part.text[at - done :].lstrip(), x0=high)
+        parts.append(part)
+    return parts
 
 
 def _gaps(row: Row) -> list[Gap]:
@@ -174,7 +247,7 @@ def _extended(
     def belongs(row: Row, beside: Row) -> bool:
         distance = abs(row[0].y - beside[0].y)
         return distance <= _NEAR * pitch and all(
-            (distance <= within or bisect(middles, f.x0) > 0)
+            (distance <= within or len(row) > 1 or bisect(middles, f.x0) > 0)
             and bisect(middles, f.x0) == bisect(middles, f.x1)
             and aligned(f)
             for f in row

@@ -9,7 +9,7 @@ import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from unicodedata import normalize
@@ -41,6 +41,7 @@ _LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", HYPHEN: ""}
 )
 _GAP = 0.8  # of the type's size: wider gaps may separate cells or columns
+_NARROW = 0.42  # of the type's size: wider gaps may separate narrow columns
 _SAME_LINE = 0.45  # of the type's size: smaller vertical distances are within a line
 _RAISED_LINE = 0.65  # the same for smaller type
 _FLAT = 0.08  # of the type's height: larger differences are raised or lowered characters
@@ -49,6 +50,7 @@ _FIGURE = re.compile(r"\d(?:(?=[^\s\d])|(?<=[^\W\d_]\d))")
 _INITIAL = 0.45  # of a large initial's height: the type after it
 _ON_LINE = 0.6  # points: reach of a line between cells
 _ASLANT = 0.1  # of 90°
+_HEADS = 3  # turned texts that end at one height
 _SLANTED = 4  # direction of text in other angles
 
 
@@ -63,11 +65,37 @@ class Fragment:
     size: float  # size of the type, in points
     bold: bool  # whether the type is bold, from the first character to the last
     order: int  # position in the order of the file
+    # Gaps that may separate narrow columns: position in the text, beginning and end in points
+    gaps: tuple[tuple[int, float, float], ...] = ()
 
 
 def turned(turn: int, x: float, y: float) -> tuple[float, float]:
     """Returns the positions of a point along and across lines of text, turned by quarter turns."""
     return ((x, -y), (y, x), (-x, y), (-y, -x), (x, -y))[turn]
+
+
+def upright(fragments: Sequence[tuple[Fragment, int]], main: int) -> list[tuple[Fragment, int]]:
+    """Returns fragments with turned heads of columns placed in the line where they end."""
+    across = [(f, turn) for f, turn in fragments if turn < _SLANTED and (turn - main) % 2]
+    placed = {id(f): _placed(f, turn, main) for f, turn in across}
+    ends = [f.y for f in placed.values()]
+    rows = {
+        key: f for key, f in placed.items() if sum(abs(f.y - y) < f.size for y in ends) >= _HEADS
+    }
+    return [(rows[id(f)], main) if id(f) in rows else (f, turn) for f, turn in fragments]
+
+
+def _placed(fragment: Fragment, turn: int, main: int) -> Fragment:
+    """Returns a turned fragment as it is seen in the main direction."""
+    corners = (fragment.x0, fragment.y), (fragment.x1, fragment.y - fragment.size)
+    ends = [turned(main, *_unturned(turn, *corner)) for corner in corners]
+    (a, c), (b, d) = ends
+    return replace(fragment, x0=min(a, b), x1=max(a, b), y=max(c, d), gaps=())
+
+
+def _unturned(turn: int, along: float, across: float) -> tuple[float, float]:
+    """Returns the point of a page at a position along and across lines of text."""
+    return ((along, -across), (across, along), (-along, across), (-across, -along))[turn]
 
 
 # Beginning and end of a word along its line, its baseline, and the height of its type, in points.
@@ -193,11 +221,11 @@ class WordReader:
         tolerance = self._tolerance
         before, turn = self.fragments[-1]
         x0, x1, y, height = place
-        size = before.size
+        size, gap = before.size, place[0] - before.x1
         if (
             turn
             or not -tolerance < y - before.y < tolerance
-            or not -size / 2 < x0 - before.x1 < _GAP * size
+            or not -size / 2 < gap < _GAP * size
             or (self._walls and self._is_apart(before.x1, x0, y))
         ):
             return False
@@ -213,6 +241,8 @@ class WordReader:
         if self._odd and not (word.isascii() and word.isprintable()):
             word = self._decoded(word, alone=True)
         if word:
+            if gap > _NARROW * size:
+                before.gaps = (*before.gaps, (len(before.text), before.x1, x0))
             before.text += f" {word}"
             before.x1 = max(before.x1, x1)
             self._ends[-1], self._last = last, (x0, x1, y)
