@@ -30,6 +30,7 @@ _SHARE = 10  # one row in so many may have text over the gap between two columns
 _NEAR = 1.3  # usual distances of lines: a line of a table that begins or ends with one cell
 _ALIGNED = 2.0  # points
 _FREE = 1.0  # points between narrow columns
+_BLANK = 1.15  # of a character's usual width: wider gaps than blanks
 _WORDS = 4  # blanks in a line of prose
 _CAPTION = re.compile(
     r"(?:table|tab\.|tabelle|tableau|tabla|tabella|figure|fig\.) \d+\W", re.IGNORECASE
@@ -101,7 +102,7 @@ def _narrow(rows: Sequence[Row], wide: Sequence[float]) -> list[float]:
 
     Several rows have text on both sides, up to the next wide gap.
     """
-    gaps = sorted({(low, high) for row in rows for f in row for _, low, high in f.gaps})
+    gaps = sorted({gap for row in rows for f in row for gap in _wider(f)})
     if not gaps:
         return []
     parts = [[*chain.from_iterable(map(_extents, row))] for row in rows]
@@ -119,6 +120,16 @@ def _narrow(rows: Sequence[Row], wide: Sequence[float]) -> list[float]:
         middle for column, middle in enumerate(merged)
         if middle in middles and min(number[column], number[column + 1]) >= _ROWS
     ]  # fmt: skip
+
+
+def _wider(fragment: Fragment) -> Iterator[Gap]:
+    """Yields the gaps that are wider than a blank: not those of typewriters, marks and leaders."""
+    text = fragment.text
+    least = _BLANK * (fragment.x1 - fragment.x0) / len(text)
+    for at, low, high in fragment.gaps:
+        is_leader = text[at - 1 : at + 2] in (". .", "…")
+        if high - low > least and not is_leader and not _MARKER.fullmatch(text[:at]):
+            yield low, high
 
 
 def _fitted(
