@@ -17,7 +17,6 @@ _SHORTEST = 5.0  # points
 _MOST = 4000  # lines of a page; more are a drawing
 _LONGEST, _LONG = 15, 0.4  # lines of a row; share of the lines in longer rows of a page's layout
 _CROSSING = 0.1  # of the texts: more that cross lines are a drawing
-_LABELLED = 2  # columns: labels beside text
 _DOUBTFUL = 0.25  # of the lines: more that may be rows or columns without drawn lines
 _MIDDLE = 0.3  # of the type's size: from the baseline upwards
 
@@ -194,7 +193,7 @@ def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[RuledRow], lis
     for band in bands:
         here = {used.index(c): of for (r, c), of in cells.items() if r == band}
         lines = [*_lines(here)]
-        long += len(lines) if len(lines) > _LONGEST and len(used) == _LABELLED else 0
+        long += len(lines) if len(lines) > _LONGEST else 0
         whole = len(here) == 1 and all(
             last[id(f)] >= max(used) for of in here.values() for f in of
         ) and used.index(min(used)) in here

@@ -30,7 +30,7 @@ _SHARE = 10  # one row in so many may have text over the gap between two columns
 _NEAR = 1.3  # usual distances of lines: a line of a table that begins or ends with one cell
 _ALIGNED = 2.0  # points
 _FREE = 1.0  # points between narrow columns
-_BLANK = 1.15  # of a character's usual width: wider gaps than blanks
+_BLANK = 0.03  # of a character's width: difference of blanks in type of one width
 _WORDS = 4  # blanks in a line of prose
 _CAPTION = re.compile(
     r"(?:table|tab\.|tabelle|tableau|tabla|tabella|figure|fig\.) \d+\W", re.IGNORECASE
@@ -123,12 +123,12 @@ def _narrow(rows: Sequence[Row], wide: Sequence[float]) -> list[float]:
 
 
 def _wider(fragment: Fragment) -> Iterator[Gap]:
-    """Yields the gaps that are wider than a blank: not those of typewriters, marks and leaders."""
+    """Yields the gaps of a text, without blanks of a typewriter, leaders and gaps after marks."""
     text = fragment.text
-    least = _BLANK * (fragment.x1 - fragment.x0) / len(text)
+    usual = (fragment.x1 - fragment.x0) / len(text)
     for at, low, high in fragment.gaps:
-        is_leader = text[at - 1 : at + 2] in (". .", "…")
-        if high - low > least and not is_leader and not _MARKER.fullmatch(text[:at]):
+        is_blank = abs(high - low - usual) < _BLANK * usual
+        if not (is_blank or text[at + 1 : at + 2] in ".…" or _MARKER.fullmatch(text[:at])):
             yield low, high
 
 
