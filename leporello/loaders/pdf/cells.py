@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from leporello.loaders.pdf.fragments import Fragment
 from leporello.loaders.pdf.raised import TOUCHING, attached, level
-from leporello.loaders.pdf.words import HYPHEN, Fragment
+from leporello.loaders.pdf.words import HYPHEN
 
 APART = 1.15  # distance of rows, in distances of the lines of a cell
 HEADER = 6  # lines of a header
@@ -68,17 +69,14 @@ def _is_row(group: Sequence[TableLine]) -> bool:
         for column, text in line.cells.items():
             columns.setdefault(column, []).append(text)
     several = [texts for texts in columns.values() if len(texts) > 1]
-    figures = any(sum(FIGURES.fullmatch(text) is not None for text in texts) > 1 for texts in several)
+    figures = any(
+        sum(FIGURES.fullmatch(text) is not None for text in texts) > 1 for texts in several
+    )
     listed = any(LEADERS.search(text) for texts in several for text in texts)
     wrapped = not listed and (
         len(several) == 1 or all(" " in " ".join(texts[:-1]) for texts in several)
     )
-    return (
-        len(several) < len(columns)
-        and wrapped
-        and not figures
-        and not any(line.spans for line in group)
-    )
+    return len(several) < len(columns) and wrapped and not figures
 
 
 def _with_header(lines: Sequence[TableLine]) -> list[list[TableLine]]:

@@ -9,9 +9,9 @@ from itertools import groupby, pairwise
 from statistics import fmean, median
 
 from leporello.loaders.pdf.cells import FIGURES, Row, WrittenRow, joined, reads_backwards
+from leporello.loaders.pdf.fragments import Fragment
 from leporello.loaders.pdf.ruled import RuledRow
 from leporello.loaders.pdf.tables import tables
-from leporello.loaders.pdf.words import Fragment
 
 _GUTTER = 0.5  # of the type's size: minimum gap between columns
 _LEAST = 2  # rows of a column

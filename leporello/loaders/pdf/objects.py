@@ -20,8 +20,6 @@ Handle: TypeAlias = Any
 
 _COVERED = 0.5  # of a page: a larger picture is likely a scan of the page
 _NESTED = 15  # forms within forms
-_THIN = 3.0  # points: width of a drawn line
-_MOST_PATHS, _MOST_SEGMENTS = 4000, 400  # more are a drawing
 _WHITE = 250  # of 255
 _INK = 24  # of 255: difference of the colors where text is seen
 _UNSEEN = (3, 7)  # text render modes
@@ -61,8 +59,7 @@ class PageObjects:
     white: set[int] = field(default_factory=set)  # white text without another color behind it
     # Text that may be white on white, or on a hidden layer
     doubtful: set[int] = field(default_factory=set)
-    # Left, lower, right and upper bounds of drawn lines and of the edges of frames, in points
-    rules: list[tuple[float, float, float, float]] = field(default_factory=list)
+    paths: list[Handle] = field(default_factory=list)  # drawn lines and shapes outside forms
 
     @property
     def scanned(self) -> bool:
@@ -133,7 +130,6 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
     mode_of, color_of = raw.FPDFTextObj_GetTextRenderMode, raw.FPDFPageObj_GetFillColor
     red, green, blue, opacity = color = [ctypes.c_uint() for _ in range(4)]
     white = []
-    paths = []
     for item, kind, nested in _objects(page):
         if kind == text:
             objects.texts += 1
@@ -151,52 +147,10 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
             west, south, east, north = _bounds(item)
             objects.covered += (east - west) * (north - south) / area
         elif kind == path and not nested:
-            paths.append(item)
-    if len(paths) <= _MOST_PATHS:
-        objects.rules = [rule for item in paths for rule in _rules(item)]
+            objects.paths.append(item)
     if white:
         _find_white(page, white, objects)
     return objects
-
-
-def _rules(item: Handle) -> Iterator[tuple[float, float, float, float]]:
-    """Yields the bounds of a drawn line, or of the straight edges of a stroked shape."""
-    from pypdfium2 import raw
-
-    west, south, east, north = bounds = _bounds(item)
-    if east - west <= _THIN or north - south <= _THIN:
-        yield bounds
-        return
-    count = raw.FPDFPath_CountSegments(item)
-    mode, stroke = ctypes.c_int(), ctypes.c_int()
-    if count > _MOST_SEGMENTS or not raw.FPDFPath_GetDrawMode(item, mode, stroke) or not stroke.value:
-        return
-    matrix = raw.FS_MATRIX()
-    raw.FPDFPageObj_GetMatrix(item, matrix)
-    x, y = ctypes.c_float(), ctypes.c_float()
-    start = last = (0.0, 0.0)
-    for i in range(count):
-        segment = raw.FPDFPath_GetPathSegment(item, i)
-        kind = raw.FPDFPathSegment_GetType(segment)
-        raw.FPDFPathSegment_GetPoint(segment, x, y)
-        point = (
-            matrix.a * x.value + matrix.c * y.value + matrix.e,
-            matrix.b * x.value + matrix.d * y.value + matrix.f,
-        )
-        if kind == raw.FPDF_SEGMENT_MOVETO:
-            start = point
-        elif kind == raw.FPDF_SEGMENT_LINETO:
-            yield _between(last, point)
-        last = point
-        if raw.FPDFPathSegment_GetClose(segment):
-            yield _between(last, start)
-            last = start
-
-
-def _between(
-    a: tuple[float, float], b: tuple[float, float]
-) -> tuple[float, float, float, float]:
-    return min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1])
 
 
 def _find_white(page: PdfPage, texts: Sequence[tuple[Handle, bool]], objects: PageObjects) -> None:

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.files import write_json
-from leporello.loaders.pdf.words import Fragment
+from leporello.loaders.pdf.fragments import Fragment
 from leporello.models.locate import cache_directory
 
 if TYPE_CHECKING:

@@ -9,13 +9,15 @@ from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
 from leporello.core.records import Loss
-from leporello.loaders.pdf import ruled
+from leporello.loaders.pdf import drawn
+from leporello.loaders.pdf.fragments import Fragment, turned, upright
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
 from leporello.loaders.pdf.notes import Note, page_notes
 from leporello.loaders.pdf.objects import Visibility, page_objects
 from leporello.loaders.pdf.ocr import recognised
-from leporello.loaders.pdf.words import Fragment, WordReader, turned, upright
+from leporello.loaders.pdf.ruled import with_rows
+from leporello.loaders.pdf.words import WordReader
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
@@ -87,8 +89,9 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     west, south, east, north = page.get_bbox()
     objects = page_objects(page, abs((east - west) * (north - south)) or 1.0, layers)
     visibility = Visibility(page, objects)
-    grids = ruled.grids([(w, -n, e, -s) for w, s, e, n in objects.rules])
-    words = WordReader(page, visibility, [line for grid in grids for line in grid.upright])
+    boxes = drawn.boxes(objects.paths)
+    grids = drawn.grids(boxes)
+    words = WordReader(page, visibility, drawn.Walls(grids))
     words.read()
     corners = (west, south), (east, north)
     areas = [_area(turn, corners) for turn in range(5)]
@@ -99,10 +102,9 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
         counts[turn] += len(fragment.text)
     main = max(counts, key=counts.__getitem__, default=0)
     _, _, top, bottom = areas[main]
-    if main and objects.rules:
-        grids = ruled.grids([_box(main, rule) for rule in objects.rules])
-    visible = upright(visible, main)
-    visible = ruled.with_rows(visible, main, grids)
+    if main:
+        grids = drawn.grids([_box(main, box) for box in boxes])
+    visible = with_rows(upright(visible, main), main, grids)
     for fragment, _ in visible:
         fragment.y -= top
     notes = page_notes(pdf, page)
@@ -126,9 +128,10 @@ def _area(turn: int, corners: tuple[Point, Point]) -> Area:
     return min(a, c), max(a, c), min(b, d), max(b, d)
 
 
-def _box(turn: int, bounds: Area) -> Area:
-    west, south, east, north = bounds
-    left, right, top, bottom = _area(turn, ((west, south), (east, north)))
+def _box(turn: int, box: drawn.Box) -> drawn.Box:
+    """Returns an upright box in the direction of turned text."""
+    west, north, east, south = box
+    left, right, top, bottom = _area(turn, ((west, -south), (east, -north)))
     return left, top, right, bottom
 
 

@@ -22,7 +22,7 @@ from leporello.loaders.pdf.cells import (
     joined,
     written,
 )
-from leporello.loaders.pdf.words import Fragment
+from leporello.loaders.pdf.fragments import Fragment
 
 _CELL = 0.8  # of the type's size: minimum gap between cells, if the next row has a gap there too
 _ROWS = 3  # rows that make a table
@@ -63,8 +63,6 @@ def tables(rows: Sequence[Row]) -> dict[int, tuple[int, list[WrittenRow]]]:
             near = slice(max(start - 1, end), stop + 1)
             rows[near] = [_divided(row, narrow) for row in rows[near]]
             middles = sorted({*middles, *narrow})
-        if start > end and (fitted := _fitted(rows[start - 1], rows[start:stop], middles)):
-            rows[start - 1], middles = fitted
         first, last = _extended(rows, end, start, stop, middles)
         lines = [_line(row, middles) for row in rows[first:last]]
         most = max(len(line.cells) for line in lines)
@@ -123,31 +121,18 @@ def _narrow(rows: Sequence[Row], wide: Sequence[float]) -> list[float]:
 
 
 def _wider(fragment: Fragment) -> Iterator[Gap]:
-    """Yields the gaps of a text, without blanks of a typewriter, leaders and gaps after marks."""
+    """Yields the gaps of a text, without leaders, gaps after marks and blanks of a typewriter.
+
+    Between figures, such a blank counts.
+    """
     text = fragment.text
     usual = (fragment.x1 - fragment.x0) / len(text)
     for at, low, high in fragment.gaps:
-        is_blank = abs(high - low - usual) < _BLANK * usual
+        is_blank = abs(high - low - usual) < _BLANK * usual and not (
+            text[at - 1].isdecimal() and text[at + 1 : at + 2].isdecimal()
+        )
         if not (is_blank or text[at + 1 : at + 2] in ".…" or _MARKER.fullmatch(text[:at])):
             yield low, high
-
-
-def _fitted(
-    head: Row, rows: Sequence[Row], middles: Sequence[float]
-) -> tuple[Row, list[float]] | None:
-    """Returns the row above with a text for each column, and the gaps that it leaves free too."""
-    head = [part for f in head for part in _divided([f], [(a + b) / 2 for _, a, b in f.gaps])]
-    if not len(head) == len(middles) + 1 > _ROWS:
-        return None
-    edges: list[float] = []
-    for column, (a, b) in enumerate(pairwise(head)):
-        cells = [(bisect(middles, f.x0), f) for row in rows for f in row]
-        low = max([a.x1, *(f.x1 for c, f in cells if c == column)])
-        high = min([b.x0, *(f.x0 for c, f in cells if c == column + 1)])
-        if low >= high:
-            return None
-        edges.append((low + high) / 2)
-    return head, edges
 
 
 def _extents(fragment: Fragment) -> Iterator[tuple[float, float]]:

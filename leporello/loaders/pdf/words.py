@@ -9,16 +9,18 @@ import re
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from unicodedata import normalize
 
+from leporello.loaders.pdf.fragments import SLANTED, Fragment, turned
 from leporello.loaders.pdf.objects import Handle, Visibility
 from leporello.loaders.pdf.raised import SMALLER, TOUCHING, attached, fraction, level
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
+
+    from leporello.loaders.pdf.drawn import Walls
 
 HYPHEN = "\u00ad"  # ends a fragment if its word may continue in the next line
 
@@ -48,54 +50,7 @@ _FLAT = 0.08  # of the type's height: larger differences are raised or lowered c
 # Figures within a word that may be raised or lowered: beside letters or signs.
 _FIGURE = re.compile(r"\d(?:(?=[^\s\d])|(?<=[^\W\d_]\d))")
 _INITIAL = 0.45  # of a large initial's height: the type after it
-_ON_LINE = 0.6  # points: reach of a line between cells
 _ASLANT = 0.1  # of 90°
-_HEADS = 3  # turned texts that end at one height
-_SLANTED = 4  # direction of text in other angles
-
-
-@dataclass(slots=True)
-class Fragment:
-    """Adjacent words in a line, without a wide gap between them."""
-
-    text: str  # words, separated by spaces
-    x0: float  # beginning, in points along the line
-    x1: float  # end, in points along the line
-    y: float  # baseline, in points below the page's upper edge
-    size: float  # size of the type, in points
-    bold: bool  # whether the type is bold, from the first character to the last
-    order: int  # position in the order of the file
-    # Gaps that may separate narrow columns: position in the text, beginning and end in points
-    gaps: tuple[tuple[int, float, float], ...] = ()
-
-
-def turned(turn: int, x: float, y: float) -> tuple[float, float]:
-    """Returns the positions of a point along and across lines of text, turned by quarter turns."""
-    return ((x, -y), (y, x), (-x, y), (-y, -x), (x, -y))[turn]
-
-
-def upright(fragments: Sequence[tuple[Fragment, int]], main: int) -> list[tuple[Fragment, int]]:
-    """Returns fragments with turned heads of columns placed in the line where they end."""
-    across = [(f, turn) for f, turn in fragments if turn < _SLANTED and (turn - main) % 2]
-    placed = {id(f): _placed(f, turn, main) for f, turn in across}
-    ends = [f.y for f in placed.values()]
-    rows = {
-        key: f for key, f in placed.items() if sum(abs(f.y - y) < f.size for y in ends) >= _HEADS
-    }
-    return [(rows[id(f)], main) if id(f) in rows else (f, turn) for f, turn in fragments]
-
-
-def _placed(fragment: Fragment, turn: int, main: int) -> Fragment:
-    """Returns a turned fragment as it is seen in the main direction."""
-    corners = (fragment.x0, fragment.y), (fragment.x1, fragment.y - fragment.size)
-    ends = [turned(main, *_unturned(turn, *corner)) for corner in corners]
-    (a, c), (b, d) = ends
-    return replace(fragment, x0=min(a, b), x1=max(a, b), y=max(c, d), gaps=())
-
-
-def _unturned(turn: int, along: float, across: float) -> tuple[float, float]:
-    """Returns the point of a page at a position along and across lines of text."""
-    return ((along, -across), (across, along), (-along, across), (-across, -along))[turn]
 
 
 # Beginning and end of a word along its line, its baseline, and the height of its type, in points.
@@ -118,10 +73,8 @@ class WordReader:
         hidden: Number of characters that are not seen.
     """
 
-    def __init__(
-        self, page: PdfPage, visibility: Visibility, walls: Sequence[tuple[float, float, float]] = ()
-    ) -> None:
-        """Takes a page, what of it is seen, and upright lines between cells."""
+    def __init__(self, page: PdfPage, visibility: Visibility, walls: Walls) -> None:
+        """Takes a page, what of it is seen, and the lines between cells."""
         from pypdfium2 import raw
 
         self._page, self._raw, self._visibility = page, raw, visibility
@@ -144,7 +97,7 @@ class WordReader:
             text = self._text = _text(textpage)
             self._odd = _ODD.search(text) is not None
             end = turn = 0
-            certain = self._visibility.is_certain
+            certain, walled = self._visibility.is_certain, bool(self._walls)
             breaks = self._breaks(text)
             broken = frozenset(breaks)
             for at, stop in _spans(text, breaks):
@@ -155,11 +108,14 @@ class WordReader:
                     self.hidden += stop - at
                     continue
                 place = self._place(at, stop - 1, turn)
-                if (
+                touches = " " not in between
+                if walled and not turn and self._add_divided(at, stop - 1, place, touches):
+                    pass
+                elif (
                     turn or self._level or not self._ends or "\n" in between
                     or not self._extends(at, stop - 1, place)
                 ):  # fmt: skip
-                    self._add_word(at, stop - 1, turn, place, " " not in between)
+                    self._add_word(at, stop - 1, turn, place, touches)
                 end = stop
             for (fragment, _), last in zip(self.fragments, self._ends, strict=True):
                 fragment.bold = fragment.bold and self._type(last)[1]
@@ -168,13 +124,6 @@ class WordReader:
 
     def _breaks(self, text: str) -> Sequence[int]:
         """Returns where words begin without a blank, which pdfium leaves out of tight type."""
-        if self._walls:
-            words = [match.span() for match in _WORD.finditer(text)]
-            cuts = [at for span in words if self._has_wall(*span) for at in self._walled(*span)]
-            return sorted({*cuts, *self._tight(text)})
-        return self._tight(text)
-
-    def _tight(self, text: str) -> Sequence[int]:
         suspects = {match[0]: match.span() for match in _SUSPECT.finditer(text)}
         if not any(self._gaps(*span) for span in islice(suspects.values(), _SUSPECTS)):
             return ()
@@ -190,31 +139,21 @@ class WordReader:
             right = box.right
         return gaps if 3 * len(gaps) <= stop - first else []
 
-    def _is_apart(self, x0: float, x1: float, y: float) -> bool:
-        """Returns whether an upright line is between two places of a line of text."""
-        y -= 1.0
-        return any(
-            x0 - _ON_LINE < x < x1 + _ON_LINE and north < y < south
-            for x, north, south in self._walls
-        )
-
-    def _has_wall(self, first: int, stop: int) -> bool:
-        """Returns whether an upright line is between the ends of a word."""
-        if stop - first < 2:
+    def _add_divided(self, first: int, last: int, place: _Word, touches: bool) -> bool:
+        """Adds the parts of a word that an upright line divides; returns whether one does."""
+        x0, x1, y, height = place
+        if first == last or not self._walls.part(x0, x1, y):
             return False
-        x0, x1, y, _ = self._place(first, stop - 1, 0)
-        return self._is_apart(x0, x1, y)
-
-    def _walled(self, first: int, stop: int) -> list[int]:
-        """Returns the characters of a word after an upright line between two characters."""
         box, right, cuts = self._box, math.inf, list[int]()
-        for at in range(first, stop):
+        for at in range(first, last + 1):
             self._loose_box(self._textpage, at, box)
-            is_gap = box.left - right > _WORD_GAP * (box.top - box.bottom)
-            if is_gap and self._is_apart(right, box.left, -box.bottom):
+            if box.left - right > _WORD_GAP * height and self._walls.part(right, box.left, y):
                 cuts.append(at)
             right = box.right
-        return cuts
+        for begin, stop in pairwise([first, *cuts, last + 1] if cuts else ()):
+            part = self._place(begin, stop - 1, 0)
+            self._add_word(begin, stop - 1, 0, part, touches and begin == first)
+        return bool(cuts)
 
     def _extends(self, first: int, last: int, place: _Word) -> bool:
         """Adds a word to the last fragment if it follows on the same baseline: most words."""
@@ -226,7 +165,7 @@ class WordReader:
             turn
             or not -tolerance < y - before.y < tolerance
             or not -size / 2 < gap < _GAP * size
-            or (self._walls and self._is_apart(before.x1, x0, y))
+            or (self._walls and self._walls.part(before.x1, x0, y))
         ):
             return False
         if not -tolerance < height - self._height < tolerance and last > first:
@@ -262,7 +201,7 @@ class WordReader:
         shifted = before is not None and abs(y - before.y) > _FLAT * before.size
         touches = touches and before is not None and (self._level != 0 or shifted)
         base, runs = first, [(self._text[first : last + 1], 0)]
-        if turn < _SLANTED and (touches or shifted or not self._is_level(first, last, turn, y)):
+        if turn < SLANTED and (touches or shifted or not self._is_level(first, last, turn, y)):
             if (angle := self._turn(first)) != turn:  # it changed within a line
                 self._add_word(first, last, angle, self._place(first, last, angle), touches=False)
                 return
@@ -291,7 +230,7 @@ class WordReader:
         before = self.fragments[-1][0]
         (x0, y), size = begins, before.size
         gap, shift = x0 - before.x1, abs(y - before.y)
-        if self._walls and not turn and self._is_apart(before.x1, x0, y):
+        if self._walls and not turn and self._walls.part(before.x1, x0, y):
             return None
         if touches and abs(gap) < TOUCHING * size and shift < size:
             return before
@@ -339,9 +278,9 @@ class WordReader:
         return fragment
 
     def _turn(self, at: int) -> int:
-        """Returns a character's rotation in multiples of 90°; `_SLANTED` for other angles."""
+        """Returns a character's rotation in multiples of 90°; `SLANTED` for other angles."""
         turns = self._raw.FPDFText_GetCharAngle(self._textpage, at) / (math.pi / 2)
-        return -round(turns) % 4 if abs(turns - round(turns)) < _ASLANT else _SLANTED
+        return -round(turns) % 4 if abs(turns - round(turns)) < _ASLANT else SLANTED
 
     def _type(self, at: int) -> tuple[float, bool]:
         """Returns the size in points of a character's type, and whether it is bold."""

@@ -1,0 +1,204 @@
+"""Drawn lines of a page: lines between cells, and the grids that are tables."""
+
+from __future__ import annotations
+
+import ctypes
+from bisect import bisect, bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from leporello.loaders.pdf.objects import Handle
+
+SAME = 3.0  # points: lines at smaller distances, and the edges of a thick line, are one line
+_TOUCHING = 2.0  # points between lines that meet
+_SHORTEST = 5.0  # points
+_ON_LINE = 0.6  # points: reach of a line between cells
+_FEWEST = 4  # columns and rows of a table, together
+_MOST_PATHS, _MOST_SEGMENTS = 4000, 400  # more are a drawing
+
+# Place of a line across its direction, beginning and end, in points.
+Line = tuple[float, float, float]
+# Left, upper, right and lower edge of a rectangle, in points downwards.
+Box = tuple[float, float, float, float]
+
+
+def boxes(paths: Sequence[Handle]) -> list[Box]:
+    """Returns the boxes of drawn lines, and of the straight edges of stroked shapes."""
+    if len(paths) > _MOST_PATHS:
+        return []
+    from pypdfium2 import raw
+
+    bounds_of = raw.FPDFPageObj_GetBounds
+    found: list[Box] = []
+    a, b, c, d = sides = [ctypes.c_float() for _ in range(4)]
+    for path in paths:
+        bounds_of(path, *sides)
+        west, south, east, north = a.value, b.value, c.value, d.value
+        if east - west <= SAME or north - south <= SAME:
+            found.append((west, -north, east, -south))
+        else:
+            found += _frame(path)
+    return found
+
+
+def _frame(path: Handle) -> Iterator[Box]:
+    """Yields the straight edges of a stroked shape."""
+    from pypdfium2 import raw
+
+    mode, stroke = ctypes.c_int(), ctypes.c_int()
+    raw.FPDFPath_GetDrawMode(path, mode, stroke)
+    count = raw.FPDFPath_CountSegments(path) if stroke.value else 0
+    if count > _MOST_SEGMENTS:
+        return
+    matrix, x, y = raw.FS_MATRIX(), ctypes.c_float(), ctypes.c_float()
+    raw.FPDFPageObj_GetMatrix(path, matrix)
+    start = last = (0.0, 0.0)
+    for i in range(count):
+        segment = raw.FPDFPath_GetPathSegment(path, i)
+        kind = raw.FPDFPathSegment_GetType(segment)
+        raw.FPDFPathSegment_GetPoint(segment, x, y)
+        point = (
+            matrix.a * x.value + matrix.c * y.value + matrix.e,
+            -matrix.b * x.value - matrix.d * y.value - matrix.f,
+        )
+        if kind == raw.FPDF_SEGMENT_MOVETO:
+            start = point
+        elif kind == raw.FPDF_SEGMENT_LINETO:
+            yield _between(last, point)
+        last = point
+        if raw.FPDFPathSegment_GetClose(segment):
+            yield _between(last, start)
+            last = start
+
+
+def _between(a: tuple[float, float], b: tuple[float, float]) -> Box:
+    return min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1])
+
+
+@dataclass(slots=True)
+class Grid:
+    """Lines that meet, in order; the outer edges of its cells may lack a line."""
+
+    upright: list[Line] = field(default_factory=list)
+    level: list[Line] = field(default_factory=list)
+
+    @property
+    def box(self) -> Box:
+        """Its bounds."""
+        west, east = _ends(self.level, self.upright)
+        north, south = _ends(self.upright, self.level)
+        return west, north, east, south
+
+    def edges(self) -> tuple[list[float], list[float]]:
+        """Returns the edges of columns, and of rows."""
+        west, north, east, south = self.box
+        return _edges(self.upright, west, east), _edges(self.level, north, south)
+
+    def area(self) -> float:
+        """Returns its area in square points."""
+        west, north, east, south = self.box
+        return (east - west) * (south - north)
+
+
+def grids(boxes: Sequence[Box]) -> list[Grid]:
+    """Returns the tables among drawn lines."""
+    upright, level = list[Line](), list[Line]()
+    for west, north, east, south in boxes:
+        width, height = east - west, south - north
+        if width <= SAME < height:
+            upright.append(((west + east) / 2, north, south))
+        elif height <= SAME < width:
+            level.append(((north + south) / 2, west, east))
+    if not upright or not level:
+        return []
+    found = _connected([*_merged(upright)], [*_merged(level)])
+    return [grid for grid in found if is_table(*(len(edges) - 1 for edges in grid.edges()))]
+
+
+def is_table(columns: int, rows: int) -> bool:
+    """Returns whether there are two columns and two rows, or three columns."""
+    return columns > 1 and columns + rows >= _FEWEST
+
+
+def _merged(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yields long lines, which may be drawn in several parts, in the order of their places."""
+    groups: list[list[Line]] = []
+    for line in sorted(lines):
+        if groups and line[0] - groups[-1][0][0] <= SAME:
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    for group in groups:
+        at = group[len(group) // 2][0]
+        (begin, end), *rest = sorted(line[1:] for line in group)
+        for low, high in [*rest, (float("inf"), float("inf"))]:
+            if low > end + _TOUCHING:
+                if end - begin > _SHORTEST:
+                    yield at, begin, end
+                begin = low
+            end = max(end, high)
+
+
+def _connected(upright: Sequence[Line], level: Sequence[Line]) -> list[Grid]:
+    """Returns the lines that meet each other, directly or by others."""
+    heights = [line[0] for line in level]
+    group = [*range(len(upright))]  # index of another upright line of the same grid
+    owner = [-1] * len(level)  # the same of level lines
+
+    def first(i: int) -> int:
+        while group[i] != i:
+            i = group[i] = group[group[i]]
+        return i
+
+    for i, (x, north, south) in enumerate(upright):
+        near = bisect_left(heights, north - _TOUCHING), bisect(heights, south + _TOUCHING)
+        for j in range(*near):
+            if level[j][1] - _TOUCHING <= x <= level[j][2] + _TOUCHING:
+                if owner[j] < 0:
+                    owner[j] = i
+                group[first(i)] = first(owner[j])
+    found: dict[int, Grid] = {}
+    for i, line in enumerate(upright):
+        found.setdefault(first(i), Grid()).upright.append(line)
+    for j, line in enumerate(level):
+        if owner[j] >= 0:
+            found[first(owner[j])].level.append(line)
+    return [*found.values()]
+
+
+def _ends(lines: Sequence[Line], across: Sequence[Line]) -> tuple[float, float]:
+    """Returns the beginning and end of lines and of those across them."""
+    places = [line[0] for line in across]
+    low = min([*places, *(line[1] for line in lines)])
+    return low, max([*places, *(line[2] for line in lines)])
+
+
+def _edges(lines: Sequence[Line], low: float, high: float) -> list[float]:
+    places: list[float] = []
+    for at in [low, *(line[0] for line in lines), high]:
+        if not places or at - places[-1] > SAME:
+            places.append(at)
+    return places
+
+
+class Walls:
+    """Upright lines between cells."""
+
+    def __init__(self, grids: Iterable[Grid]) -> None:
+        """Takes the tables of a page."""
+        self._lines = sorted(line for grid in grids for line in grid.upright)
+        self._places = [line[0] for line in self._lines]
+
+    def __bool__(self) -> bool:
+        """Returns whether there are lines."""
+        return bool(self._lines)
+
+    def part(self, x0: float, x1: float, y: float) -> bool:
+        """Returns whether a line is between two places of a line of text with a baseline."""
+        y -= 1.0
+        places, i = self._places, bisect(self._places, x0 - _ON_LINE)
+        while i < len(places) and places[i] < x1 + _ON_LINE:
+            if self._lines[i][1] < y < self._lines[i][2]:
+                return True
+            i += 1
+        return False
