@@ -25,6 +25,7 @@ _LONGEST, _LONG = 15, 0.4  # lines of a row; share of the lines in longer rows o
 _CROSSING = 0.1  # of the texts: more that cross lines are a drawing
 _DOUBTFUL = 0.25  # of the lines: more that may be rows or columns without drawn lines
 _MIDDLE = 0.3  # of the type's size: from the baseline upwards
+_SINGLE = 3  # lines of single words that are rows
 _GAP = 0.8  # of the type's size: wider gaps in a cell may separate columns
 
 # Texts by row and column.
@@ -58,11 +59,24 @@ def with_rows(
         return [*fragments]
     rest = [f for f, turn in fragments if turn == main]
     found: list[Fragment] = []
-    for grid in sorted(grids, key=Grid.area):
+    for grid in sorted(grids, key=lambda grid: (not _is_within(grid, grids), -grid.area())):
         table, rest = rows(rest, grid)
         found += table
     others = [(f, turn) for f, turn in fragments if turn != main]
     return [*((f, main) for f in [*rest, *found]), *others]
+
+
+def _is_within(grid: Grid, grids: Sequence[Grid]) -> bool:
+    """Returns whether a grid is in a cell of another."""
+    west, north, east, south = grid.box
+    x, y = (west + east) / 2, (north + south) / 2
+    for other in grids:
+        a, b, c, d = other.box
+        low, high = _around(other.upright, x, y, (a, c))
+        top, bottom = _around(other.level, y, x, (b, d))
+        if other is not grid and low < west and east < high and top < north and south < bottom:
+            return True
+    return False
 
 
 def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[RuledRow], list[Fragment]]:
@@ -216,7 +230,8 @@ def _is_row(lines: Sequence[TableLine]) -> bool:
     for line in lines:
         for column, text in line.cells.items():
             columns.setdefault(column, []).append(text)
-    if all(len(line.cells) == len(columns) > 1 for line in lines) and not any(
+    is_complete = all(len(line.cells) == len(columns) > 1 for line in lines)
+    if is_complete and len(lines) >= _SINGLE and not any(
         " " in text for texts in columns.values() for text in texts
     ):
         return False

@@ -13,6 +13,7 @@ from statistics import median
 
 from leporello.loaders.pdf.cells import (
     APART,
+    FIGURES,
     HEADER,
     LEADERS,
     Row,
@@ -123,14 +124,13 @@ def _narrow(rows: Sequence[Row], wide: Sequence[float]) -> list[float]:
 def _wider(fragment: Fragment) -> Iterator[Gap]:
     """Yields the gaps of a text, without leaders, gaps after marks and blanks of a typewriter.
 
-    Between figures, such a blank counts.
+    Such blanks count if all words are figures.
     """
     text = fragment.text
     usual = (fragment.x1 - fragment.x0) / len(text)
+    has_blanks = not all(map(FIGURES.fullmatch, text.split()))
     for at, low, high in fragment.gaps:
-        is_blank = abs(high - low - usual) < _BLANK * usual and not (
-            text[at - 1].isdecimal() and text[at + 1 : at + 2].isdecimal()
-        )
+        is_blank = has_blanks and abs(high - low - usual) < _BLANK * usual
         if not (is_blank or text[at + 1 : at + 2] in ".…" or _MARKER.fullmatch(text[:at])):
             yield low, high
 
