@@ -280,6 +280,24 @@ def test_lines_of_a_cell_are_joined(tmp_path: Path, place: str) -> None:
     assert rows_of(document) == right
 
 
+def test_drawn_lines_separate_cells(tmp_path: Path) -> None:
+    """Lines decide, not gaps: of rows, of columns with hardly a gap, of merged cells."""
+    rows = [
+        ["Port", "Ships", "", "Remark"],
+        ["", "1912", "1913", ""],
+        ["Riga on\nthe Düna", "12", "14", "closed in\nwinter"],
+        ["Memel", "1200000", "1300000", "open all year\nexcept in the\nweeks of ice"],
+        ["Libau", "", "9", ""],
+    ]
+    style = [
+        ("GRID", (0, 0), (-1, -1), 0.5, (0, 0, 0)), ("SPAN", (1, 0), (2, 0)),
+        ("LEFTPADDING", (0, 0), (-1, -1), 1.5), ("RIGHTPADDING", (0, 0), (-1, -1), 1.5),
+        ("TOPPADDING", (0, 0), (-1, -1), 0), ("BOTTOMPADDING", (0, 0), (-1, -1), 0),
+    ]  # fmt: skip
+    right = [[cell.replace("\n", " ") for cell in row] for row in rows]
+    assert rows_of(read(tmp_path, pdf([table(rows, *style)]))) == right
+
+
 @pytest.mark.parametrize(
     ("lines", "right"),
     [

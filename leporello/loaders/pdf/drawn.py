@@ -189,10 +189,6 @@ class Walls:
         self._lines = sorted(line for grid in grids for line in grid.upright)
         self._places = [line[0] for line in self._lines]
 
-    def __bool__(self) -> bool:
-        """Returns whether there are lines."""
-        return bool(self._lines)
-
     def part(self, x0: float, x1: float, y: float) -> bool:
         """Returns whether a line is between two places of a line of text with a baseline."""
         y -= 1.0

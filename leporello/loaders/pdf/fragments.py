@@ -32,6 +32,8 @@ def turned(turn: int, x: float, y: float) -> tuple[float, float]:
 def upright(fragments: Sequence[tuple[Fragment, int]], main: int) -> list[tuple[Fragment, int]]:
     """Returns fragments with turned heads of columns placed in the line where they end."""
     across = [(f, turn) for f, turn in fragments if turn < SLANTED and (turn - main) % 2]
+    if not across:
+        return [*fragments]
     placed = {id(f): _placed(f, turn, main) for f, turn in across}
     ends = [f.y for f in placed.values()]
     heads = {

@@ -78,7 +78,9 @@ def _gutter(fragments: Sequence[Fragment]) -> float | None:
 
     Among the best positions, the file's order of fragments decides.
     """
-    counted = [f for f in fragments for _ in range(f.cells if isinstance(f, RuledRow) else 1)]
+    counted = [*fragments]
+    for ruled in [f for f in fragments if type(f) is RuledRow]:
+        counted += [ruled] * (ruled.cells - 1)
     begins, ends = sorted(f.x0 for f in counted), sorted(f.x1 for f in counted)
     narrowest = _GUTTER * median(f.size for f in fragments) if fragments else 0.0
     positions: dict[
@@ -177,7 +179,7 @@ def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
 
 
 def _is_ruled(row: Row) -> bool:
-    return any(isinstance(f, RuledRow) for f in row)
+    return RuledRow in map(type, row)
 
 
 def _unruled(

@@ -91,7 +91,7 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     visibility = Visibility(page, objects)
     boxes = drawn.boxes(objects.paths)
     grids = drawn.grids(boxes)
-    words = WordReader(page, visibility, drawn.Walls(grids))
+    words = WordReader(page, visibility, drawn.Walls(grids) if grids else None)
     words.read()
     corners = (west, south), (east, north)
     areas = [_area(turn, corners) for turn in range(5)]

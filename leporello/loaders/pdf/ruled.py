@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +23,10 @@ from leporello.loaders.pdf.cells import (
 from leporello.loaders.pdf.drawn import SAME, Grid, Line, is_table
 from leporello.loaders.pdf.fragments import Fragment
 
-_LONGEST, _LONG = 15, 0.4  # lines of a row; share of the lines in longer rows of a page's layout
+_LONGEST = 15  # lines of a row
+_LONG = 0.4  # of the lines: more in longer rows, or with columns in a cell, are a page's layout
 _CROSSING = 0.1  # of the texts: more that cross lines are a drawing
-_DOUBTFUL = 0.25  # of the lines: more that may be rows or columns without drawn lines
+_DOUBTFUL = 0.25  # of the lines: more that may be rows without drawn lines
 _MIDDLE = 0.3  # of the type's size: from the baseline upwards
 _SINGLE = 3  # lines of single words that are rows
 _GAP = 0.8  # of the type's size: wider gaps in a cell may separate columns
@@ -47,6 +50,7 @@ class _Band:
     lines: list[TableLine]
     groups: Sequence[Sequence[TableLine]]  # lines of each row
     doubtful: bool  # whether rows without drawn lines between them are likely
+    divided: bool  # whether a cell has columns of figures
     spans: bool  # whether one text crosses columns
     cells: int  # number of filled cells
 
@@ -101,7 +105,8 @@ def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[RuledRow], lis
     total = sum(len(band.lines) for band in bands)
     doubtful = sum(len(band.lines) for band in bands if band.doubtful)
     long = sum(len(band.lines) for band in bands if len(band.lines) > _LONGEST)
-    if doubtful > _DOUBTFUL * total or long > _LONG * total:
+    divided = sum(len(band.lines) for band in bands if band.divided)
+    if doubtful > _DOUBTFUL * total or max(long, divided) > _LONG * total:
         return [], [*fragments]
     found = [_as_fragment(row, band) for band in bands for row in written(band.groups, len(used))]
     found[0].opens = True
@@ -145,7 +150,7 @@ def _around(
 ) -> tuple[float, float]:
     """Returns the next lines before and after a place, among those that reach it."""
     low, high = ends
-    after = bisect(lines, at, key=_place)
+    after = bisect(lines, (at, math.inf, math.inf))
     for i in range(after - 1, -1, -1):
         place, begin, end = lines[i]
         if begin - 1.0 <= across <= end + 1.0:
@@ -159,10 +164,6 @@ def _around(
     return low, high
 
 
-def _place(line: Line) -> float:
-    return line[0]
-
-
 def _divided(cells: _Cells, columns: Sequence[float]) -> _Cells:
     """Divides large cells where texts beside each other are in the columns of other cells."""
     divided: _Cells = {}
@@ -174,9 +175,14 @@ def _divided(cells: _Cells, columns: Sequence[float]) -> _Cells:
     return divided
 
 
-def _has_gap(fragments: Sequence[Fragment]) -> bool:
+def _has_gap(fragments: Sequence[Fragment], after: re.Pattern[str] | None = None) -> bool:
+    """Returns whether there is a wide gap in a line, before a text of a pattern if it is given."""
     down = sorted(fragments, key=lambda f: (f.y, f.x0))
-    return any(abs(b.y - a.y) < 1.0 and b.x0 - a.x1 > _GAP * a.size for a, b in pairwise(down))
+    return any(
+        abs(b.y - a.y) < 1.0 and b.x0 - a.x1 > _GAP * a.size
+        and (after is None or after.fullmatch(b.text))
+        for a, b in pairwise(down)
+    )  # fmt: skip
 
 
 def _band(cells: Mapping[int, list[Fragment]], reaches: bool, second: float) -> _Band:
@@ -189,7 +195,8 @@ def _band(cells: Mapping[int, list[Fragment]], reaches: bool, second: float) -> 
     is_row = spans or _is_row(lines)
     groups = [[line] for line in lines] if spans else _parts(lines) if is_row else grouped(lines)
     crosses = spans and any(f.x1 > second for of in cells.values() for f in of)
-    return _Band(lines, groups, not is_row, crosses, len(cells))
+    is_divided = any(len(of) > 1 and _has_gap(of, FIGURES) for of in cells.values())
+    return _Band(lines, groups, not is_row, is_divided, crosses, len(cells))
 
 
 def _lines(cells: Mapping[int, list[Fragment]]) -> Iterator[TableLine]:
@@ -231,8 +238,10 @@ def _is_row(lines: Sequence[TableLine]) -> bool:
         for column, text in line.cells.items():
             columns.setdefault(column, []).append(text)
     is_complete = all(len(line.cells) == len(columns) > 1 for line in lines)
-    if is_complete and len(lines) >= _SINGLE and not any(
-        " " in text for texts in columns.values() for text in texts
+    if (
+        is_complete
+        and len(lines) >= _SINGLE
+        and not any(" " in text for texts in columns.values() for text in texts)
     ):
         return False
     return not any(

@@ -73,7 +73,7 @@ class WordReader:
         hidden: Number of characters that are not seen.
     """
 
-    def __init__(self, page: PdfPage, visibility: Visibility, walls: Walls) -> None:
+    def __init__(self, page: PdfPage, visibility: Visibility, walls: Walls | None) -> None:
         """Takes a page, what of it is seen, and the lines between cells."""
         from pypdfium2 import raw
 
@@ -95,27 +95,24 @@ class WordReader:
         self._textpage = textpage.raw
         try:
             text = self._text = _text(textpage)
-            self._odd = _ODD.search(text) is not None
-            end = turn = 0
-            certain, walled = self._visibility.is_certain, bool(self._walls)
+            odd = self._odd = _ODD.search(text) is not None
+            end, turn, certain = 0, 0, self._visibility.is_certain
             breaks = self._breaks(text)
             broken = frozenset(breaks)
             for at, stop in _spans(text, breaks):
                 between = " " if at in broken else text[end:at]
-                if not self.fragments or "\n" in between or text[end - 1] in "\2\ufffe":
+                breaks_line = "\n" in between
+                if breaks_line or (odd and text[end - 1] in "\2\ufffe") or not self.fragments:
                     turn = self._turn(at)
                 if not certain and not self._visibility.is_seen(self._textpage, at, stop - 1):
                     self.hidden += stop - at
                     continue
                 place = self._place(at, stop - 1, turn)
-                touches = " " not in between
-                if walled and not turn and self._add_divided(at, stop - 1, place, touches):
-                    pass
-                elif (
-                    turn or self._level or not self._ends or "\n" in between
+                if (
+                    turn or self._level or not self._ends or breaks_line
                     or not self._extends(at, stop - 1, place)
                 ):  # fmt: skip
-                    self._add_word(at, stop - 1, turn, place, touches)
+                    self._add(at, stop - 1, turn, place, " " not in between)
                 end = stop
             for (fragment, _), last in zip(self.fragments, self._ends, strict=True):
                 fragment.bold = fragment.bold and self._type(last)[1]
@@ -139,33 +136,34 @@ class WordReader:
             right = box.right
         return gaps if 3 * len(gaps) <= stop - first else []
 
-    def _add_divided(self, first: int, last: int, place: _Word, touches: bool) -> bool:
-        """Adds the parts of a word that an upright line divides; returns whether one does."""
+    def _add(self, first: int, last: int, turn: int, place: _Word, touches: bool) -> None:
+        """Adds a word; upright lines divide it where letters are apart."""
         x0, x1, y, height = place
-        if first == last or not self._walls.part(x0, x1, y):
-            return False
-        box, right, cuts = self._box, math.inf, list[int]()
+        if turn or not self._walls or first == last or not self._walls.part(x0, x1, y):
+            self._add_word(first, last, turn, place, touches)
+            return
+        box, right, edges = self._box, math.inf, [first]
         for at in range(first, last + 1):
             self._loose_box(self._textpage, at, box)
             if box.left - right > _WORD_GAP * height and self._walls.part(right, box.left, y):
-                cuts.append(at)
+                edges.append(at)
             right = box.right
-        for begin, stop in pairwise([first, *cuts, last + 1] if cuts else ()):
+        for begin, stop in pairwise([*edges, last + 1]):
             part = self._place(begin, stop - 1, 0)
             self._add_word(begin, stop - 1, 0, part, touches and begin == first)
-        return bool(cuts)
 
     def _extends(self, first: int, last: int, place: _Word) -> bool:
         """Adds a word to the last fragment if it follows on the same baseline: most words."""
         tolerance = self._tolerance
-        before, turn = self.fragments[-1]
         x0, x1, y, height = place
-        size, gap = before.size, place[0] - before.x1
+        before, turn = self.fragments[-1]
+        size, end = before.size, before.x1
+        gap = x0 - end
         if (
             turn
             or not -tolerance < y - before.y < tolerance
             or not -size / 2 < gap < _GAP * size
-            or (self._walls and self._walls.part(before.x1, x0, y))
+            or (self._walls is not None and self._walls.part(end, x1, y))
         ):
             return False
         if not -tolerance < height - self._height < tolerance and last > first:
@@ -181,9 +179,10 @@ class WordReader:
             word = self._decoded(word, alone=True)
         if word:
             if gap > _NARROW * size:
-                before.gaps = (*before.gaps, (len(before.text), before.x1, x0))
+                before.gaps = (*before.gaps, (len(before.text), end, x0))
             before.text += f" {word}"
-            before.x1 = max(before.x1, x1)
+            if x1 > end:
+                before.x1 = x1
             self._ends[-1], self._last = last, (x0, x1, y)
         return True
 
