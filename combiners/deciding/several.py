@@ -15,7 +15,7 @@ from leporello.core.calls.answers import as_text, confidence_of, with_more, with
 from leporello.core.calls.contracts import in_role, run_combiner, watched
 from leporello.core.notes import note
 from leporello.core.protocols import ANSWER, Combiner, Count, Positive, Role, Share
-from leporello.core.records import JSON, Asking, Combination, Example, Hit, Output
+from leporello.core.records import JSON, Asking, Combination, Example, Hit
 
 JUDGE = "Which of these answers to the question is right by the text?"
 
@@ -29,15 +29,14 @@ class BestOf:
 
     Attributes:
         combiners: Combiners, the most trusted first.
-        by: Criterion: the `probability` that an answer is right; the `score` of the reader, which
-            compares only answers of one reader; or a `judge`, the reader of `role`, which reads the
-            hits and chooses among the answers.
+        by: Criterion: the `probability` that an answer is right; or a `judge`, the reader of
+            `role`, which reads the hits and chooses among the answers.
         role: Role of the judge.
         judge: Instruction of the judge.
     """
 
     combiners: tuple[Combiner, ...]
-    by: Literal["probability", "score", "judge"] = "probability"
+    by: Literal["probability", "judge"] = "probability"
     role: Role = ANSWER
     judge: str = JUDGE
 
@@ -50,15 +49,12 @@ class BestOf:
         entrants: list[_Entrant] = []
         for number, combiner in enumerate(self.combiners, 1):
             answer, reads = yield from watched(run_combiner(combiner, example, hits))
-            outputs = [output for _, output in reads]
-            probability = confidence_of(answer, outputs)
-            entrants.append(_Entrant(number, answer, probability, _score(answer, outputs)))
+            probability = confidence_of(answer, (output for _, output in reads))
+            entrants.append(_Entrant(number, answer, probability))
         # Extractive readers are often sure that a text has no answer, and would beat every answer.
         answered = [e for e in entrants if example.choices or not has_no_answer(e.text)]
         best = yield from self._best(example, hits, answered or entrants)
-        rows: list[JSON] = [
-            {"answer": e.text, "confidence": e.probability, "score": e.score} for e in entrants
-        ]
+        rows: list[JSON] = [{"answer": e.text, "confidence": e.probability} for e in entrants]
         answer = with_more(best.answer, confidence=best.probability, candidates=rows)
         return with_way(answer, f"{best.number} of {len(entrants)} answers")
 
@@ -67,10 +63,9 @@ class BestOf:
     ) -> Asking[_Entrant]:
         if self.by == "judge":
             return (yield from self._judged(example, hits, entrants))
-        values = [e.probability if self.by == "probability" else e.score for e in entrants]
-        pairs = [(v, e) for v, e in zip(values, entrants, strict=True) if v is not None]
+        pairs = [(e.probability, e) for e in entrants if e.probability is not None]
         if len(pairs) < len(entrants):
-            note(f"BestOf compared {len(pairs)} of {len(entrants)} answers: no {self.by} of others")
+            note(f"BestOf compared {len(pairs)} of {len(entrants)}: others have no probability")
         return max(pairs, key=lambda pair: pair[0])[1] if pairs else entrants[0]
 
     def _judged(
@@ -99,18 +94,10 @@ class _Entrant:
     number: int
     answer: JSON
     probability: float | None
-    score: float | None
 
     @property
     def text(self) -> str:
         return as_text(self.answer)
-
-
-def _score(answer: JSON, outputs: Sequence[Output]) -> float | None:
-    """Returns the highest score of outputs that are equal to an answer, or the last score."""
-    text = as_text(answer)
-    scores = [o.score for o in outputs if o.score is not None and o.text.strip() == text]
-    return max(scores, default=outputs[-1].score if outputs else None)
 
 
 @dataclass(frozen=True)
@@ -128,29 +115,21 @@ class Cascade:
     Attributes:
         steps: Combiners, the cheapest first.
         below: Probability below which an answer is rejected.
-        each: Probabilities for each step but the last, which replace `below`.
         agree: Whether an answer must also equal the previous step's answer, in SQuAD's form.
     """
 
     steps: tuple[Combiner, ...]
     below: Share = 0.5
-    each: tuple[Share, ...] = ()
     agree: bool = False
 
     def __post_init__(self) -> None:
         if len(self.steps) < 2:  # noqa: PLR2004
             raise ValueError(f"a cascade needs at least two steps, got {len(self.steps)}")
-        if self.each and len(self.each) != len(self.steps) - 1:
-            raise ValueError(
-                "`each` needs a probability for each step but the last:"
-                f" {len(self.steps) - 1}, got {len(self.each)}"
-            )
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the rounds of one step after the other, until an answer is accepted."""
         before: str | None = None
-        least = self.each or (self.below,) * (len(self.steps) - 1)
-        for number, (step, below) in enumerate(zip(self.steps, (*least, 0.0), strict=True), 1):
+        for number, step in enumerate(self.steps, 1):
             answer, reads = yield from watched(run_combiner(step, example, hits))
             confidence = confidence_of(answer, (output for _, output in reads))
             if number == len(self.steps):
@@ -161,7 +140,7 @@ class Cascade:
             agrees = before is None or not self.agree or answer_key(text) == answer_key(before)
             if confidence is None:
                 note(f"Cascade continued after step {number}: its answer has no probability")
-            elif confidence >= below and agrees and has_answer:
+            elif confidence >= self.below and agrees and has_answer:
                 break
             before = text
         accepted = with_more(answer, confidence=confidence, step=number)

@@ -100,23 +100,19 @@ def test_a_cascade_continues_after_an_answer_without_probability_with_a_note() -
 
 def test_a_cascade_with_agree_continues_after_different_answers() -> None:
     three = (ByRole(Stuff(), "cheap"), ByRole(Stuff(), "middle"), Stuff())
-    cascade = Cascade(three, each=(1.0, 0.0), agree=True)
-    same = value_of(cascade, SURE, cheap=Constant("the red", 0.3), middle=Constant("Red.", 0.3))
+    cascade = Cascade(three, below=0.2, agree=True)
+    same = value_of(cascade, SURE, cheap=Constant("the red", 0.1), middle=Constant("Red.", 0.3))
     assert (same["step"], same["answer"]) == (2, "Red.")
     assert (
-        value_of(cascade, SURE, cheap=Constant("blue", 0.3), middle=Constant("green", 0.9))["step"]
+        value_of(cascade, SURE, cheap=Constant("blue", 0.1), middle=Constant("green", 0.9))["step"]
         == 3
     )
 
 
-def test_best_of_chooses_by_probability_by_score_or_by_a_judge() -> None:
+def test_best_of_chooses_by_probability_or_by_a_judge() -> None:
     probable = value_of(BestOf(TWO), UNSURE, cheap=SURE)
     assert (probable["answer"], probable["confidence"]) == ("red", 0.9)
     assert [candidate["answer"] for candidate in probable["candidates"]] == ["red", "blue"]
-    scored = BestOf(TWO, by="score")
-    assert (
-        value_of(scored, Constant("b", score=2.0), cheap=Constant("a", score=1.0))["answer"] == "b"
-    )
     assert value_of(BestOf(TWO), UNSURE, cheap=Constant("none", 0.99))["answer"] == "blue"
     judged = finished(BestOf(TWO, "judge", "judge"), UNSURE, cheap=SURE, judge=Constant("Blue"))
     assert judged.value["answer"] == "blue"  # type: ignore[call-overload, index]
@@ -196,7 +192,6 @@ def test_verify_with_pairs_reads_one_pair_per_passage() -> None:
 MISTAKES: Mapping[str, str] = {
     "{class: Cascade, steps: [Stuff]}": "a cascade needs at least two steps, got 1",
     "{class: Cascade, steps: [Stuff, Stuff], below: 1.5}": "less than or equal to 1, got 1.5",
-    "{class: Cascade, steps: [Stuff, Stuff], each: [0.1, 0.2]}": "each step but the last: 1, got 2",
     "{class: ByRole, combiner: Stuff, role: cheep}": "no reader has the role 'cheep'; did you mean",
     "{class: Route, routes: [], otherwise: Stuff}": "routes is empty",
     "{class: Route, routes: [Stuff], otherwise: Stuff}": "route 1 is a Stuff, not a When: write",
