@@ -10,7 +10,7 @@ from typing import Any
 from leporello.analysis.example_trace import ChunkCover, ExampleTrace, gold_of, trace_example
 from leporello.analysis.finished import FinishedJob, FinishedRun, check_document
 from leporello.analysis.funnel import answer_score
-from leporello.config import Pipeline, PipelineSpec
+from leporello.config import Pipeline
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError
@@ -20,7 +20,6 @@ from leporello.core.protocols import Chunker, RendersPrompt
 from leporello.core.records import Example, Prediction, Read, Span
 from leporello.engine.results.finished import empty_prediction, prediction_from_row
 from leporello.engine.results.serialization import read_from_row
-from leporello.jobs.manifest import named_files
 from leporello.text.outline import cited
 
 
@@ -87,8 +86,7 @@ def _explained(job: FinishedJob, example: Example) -> Explanation | None:
     row = job.files.row(example.id)
     if row is None:
         return None
-    stages, changes = job.point.build(), _notes_on_changes(job.point, job.signature)
-    metrics = job.metrics
+    stages, metrics, changed = job.point.build(), job.metrics, job.changed_files()
     check_document(job.task, example, row)
     failure, statistics = row.failure, row.statistics
     prediction = empty_prediction(example)
@@ -99,14 +97,17 @@ def _explained(job: FinishedJob, example: Example) -> Explanation | None:
     chunks = () if stage in ("task", "chunker") else _chunks(stages.chunker, example)
     names, gold, cover = (job.pipeline, job.task), gold_of(example), ChunkCover.of(chunks)
     score = answer_score(row, metrics)
-    can_render = not changes
+    changes = (
+        f"{file} has changed since the run: the parts of prompts are shown, not exact prompts"
+        for file in changed
+    )
     return Explanation(
         *names,
         example=example,
         prediction=prediction,
         failure={**failure, "traceback": row.traceback} if failure else None,
         chunks=chunks,
-        inputs=tuple(_input(stages, example, call, can_render) for call in row.calls),
+        inputs=tuple(_input(stages, example, call, not changed) for call in row.calls),
         scores={n: metrics[n].score(s) for n, s in by_metric.items() if s is not None},
         notes=(*statistics.notes, *statistics.faults.values(), *changes),
         fate=trace_example(names, example, gold, cover, row, score=score),
@@ -152,16 +153,6 @@ def _input(
         place=cited(example.document, span) if span else "",
         reasoning=output.get("reasoning") or "",
         reasoning_tokens=output.get("reasoning_tokens") or 0,
-    )
-
-
-def _notes_on_changes(pipeline: PipelineSpec, signature: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns notes on files of stages that changed since the run, which may change prompts."""
-    current, recorded = named_files(pipeline), signature.get("files", {})
-    return tuple(
-        f"{file} has changed since the run: the parts of prompts are shown, not exact prompts"
-        for file in dict.fromkeys([*current, *recorded])
-        if current.get(file) != recorded.get(file)
     )
 
 

@@ -19,6 +19,7 @@ from leporello.engine.results.finished import FinishedRow, prediction_from_row
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
+from leporello.jobs.manifest import named_files
 from leporello.metrics import Metric
 from leporello.models.locate import cache_directory
 
@@ -46,6 +47,10 @@ class FinishedRun:
         """Its jobs: every pipeline on every task."""
         signatures = self.directory.jobs().items()
         return [FinishedJob(self, *job, signature) for job, signature in signatures]
+
+    def job(self, pipeline: str, task: str) -> FinishedJob:
+        """Returns the job of a pipeline on a task."""
+        return next(job for job in self.jobs if (job.pipeline, job.task) == (pipeline, task))
 
     @property
     def by_task(self) -> dict[str, list[FinishedJob]]:
@@ -105,6 +110,11 @@ class FinishedJob:
     def metrics(self) -> dict[str, Metric]:
         """Metrics of the job by name, in the task's order."""
         return metrics_of(self.signature["task"].get("metrics") or self.source.metrics)
+
+    def changed_files(self) -> list[str]:
+        """Returns files of its stages that have changed since the run, which may change prompts."""
+        now, before = named_files(self.point), self.signature.get("files", {})
+        return [file for file in {**now, **before} if now.get(file) != before.get(file)]
 
     def examples(self) -> Iterator[Example]:
         """Yields the task's examples after checking them, with documents that use the cache."""

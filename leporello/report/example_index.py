@@ -14,7 +14,6 @@ from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.task_examples import examples_of
-from leporello.jobs.directory import RunDirectory
 from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics import Metric
 from leporello.report.example_details import Detail, ExcerptBudget, job_detail
@@ -75,12 +74,10 @@ def pack(
     Each example has this number of characters of excerpts; the first `inputs` examples are shown
     with their exact inputs.
     """
-    signature = RunDirectory(jobs[0].run).jobs()[jobs[0].pipeline, task]
-    scorers, prompts = metrics_of_run(signature, metrics), Prompts()
+    scorers = metrics_of_run(jobs[0].job.signature, metrics)
     try:
-        source = prompts.config(jobs[0].run).tasks[task].spec.build()
-        rows = with_data(jobs, examples_of(source, task))
-        detail = Detail(jobs, ExcerptBudget(characters), prompts)
+        rows = with_data(jobs, examples_of(jobs[0].job.source, task))
+        detail = Detail(jobs, ExcerptBudget(characters), Prompts())
         return _Packing(Packed(task, jobs), scorers, facts, detail).pack(rows, inputs)
     except UserError as error:
         note = f"{task}: shown without its documents: {error}"
@@ -152,10 +149,13 @@ class _Packing:
 
     def _index(self) -> dict[str, Any]:
         result = self.result
-        fields = ("label", "name", "run", "pipeline")
+        jobs = (
+            {"label": j.label, "name": j.name, "run": str(j.key[0]), "pipeline": j.job.pipeline}
+            for j in result.jobs
+        )
         return {
             "task": result.task,
-            "jobs": [{name: str(getattr(job, name)) for name in fields} for job in result.jobs],
+            "jobs": [*jobs],
             "metrics": [*self.metrics],
             "stages": [*STAGES],
             "piece": _PIECE,

@@ -11,38 +11,28 @@ from pathlib import Path
 from typing import Any
 
 from leporello.analysis.example_trace import ExampleTrace
-from leporello.analysis.finished import FinishedExamples, check_document
+from leporello.analysis.finished import FinishedExamples, FinishedJob, check_document
 from leporello.analysis.funnel import trace_examples
-from leporello.config import Config, Pipeline, load_config
+from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.results.serialization import read_from_row
-from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import JobFiles
-from leporello.jobs.manifest import named_files
 
 
 @dataclass(frozen=True, slots=True)
 class JobRows:
     """One pipeline on one task of a run."""
 
+    job: FinishedJob
     label: str
-    run: Path
-    pipeline: str
-    task: str
     name: str  # short label in the report: `#1` for a point of a sweep
 
     @property
     def key(self) -> tuple[Path, str, str]:
-        """Unique key of the job."""
-        return self.run, self.pipeline, self.task
-
-    @property
-    def files(self) -> JobFiles:
-        """Files of the job, which contain its finished examples."""
-        return JobFiles(RunDirectory(self.run), self.pipeline, self.task)
+        """Unique key of the job: run, pipeline, task."""
+        return self.job.run.directory.path, self.job.pipeline, self.job.task
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +40,8 @@ class JoinedExample:
     """One example with the results of each job."""
 
     id: str
-    example: Example | None  # Example; None if the data are missing
-    rows: tuple[
-        FinishedRow | None, ...
-    ]  # rows, one per job; None if the job has not finished the example
+    example: Example | None  # None if the data are missing
+    rows: tuple[FinishedRow | None, ...]  # by job; None if it has not finished the example
 
 
 def with_data(jobs: Sequence[JobRows], examples: Iterable[Example]) -> Iterator[JoinedExample]:
@@ -61,7 +49,7 @@ def with_data(jobs: Sequence[JobRows], examples: Iterable[Example]) -> Iterator[
 
     Raises UserError if the data have changed since a job ran.
     """
-    readers = [FinishedExamples(job.files) for job in jobs]
+    readers = [FinishedExamples(job.job.files) for job in jobs]
     for example in examples:
         rows = tuple(reader.take(example.id) for reader in readers)
         for job, row in zip(jobs, rows, strict=True):
@@ -89,7 +77,7 @@ def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
 
 
 def _numbered(job: JobRows, index: int) -> Iterator[tuple[int, int, FinishedRow]]:
-    return ((row.statistics.number, index, row) for row in job.files.examples())
+    return ((row.statistics.number, index, row) for row in job.job.files.examples())
 
 
 _GONE = "lost answers, and curves that need the documents, are left out"
@@ -129,41 +117,30 @@ class Prompts:
     """Renders inputs; after the first failure of a job's reader, it skips that job."""
 
     notes: list[str] = field(default_factory=list)  # reasons why inputs are left out, one per job
-    _stages: dict[JobRows, Pipeline | None] = field(default_factory=dict)
-    _configs: dict[Path, Config] = field(default_factory=dict)
-
-    def config(self, run: Path) -> Config:
-        """Returns a run's config, loaded once; raises ConfigError if a file or class is gone."""
-        if run not in self._configs:
-            self._configs[run] = load_config([RunDirectory(run).config])
-        return self._configs[run]
+    _stages: dict[tuple[Path, str, str], Pipeline | None] = field(default_factory=dict)
 
     def render(
         self, job: JobRows, calls: Sequence[Mapping[str, Any]], example: Example
     ) -> list[str | None]:
         """Returns the input of each call, shortened in the middle if it is long; or None."""
-        if job not in self._stages:
-            self._stages[job] = self._built(job)
+        if job.key not in self._stages:
+            self._stages[job.key] = self._built(job)
         prompts: list[str | None] = []
         remaining = _ALL
         for call in calls:
-            stages = self._stages[job] if remaining > 0 else None
+            stages = self._stages[job.key] if remaining > 0 else None
             prompt = self._rendered(job, stages, call, example) if stages else None
             remaining -= len(prompt or "")
             prompts.append(prompt)
         return prompts
 
     def _built(self, job: JobRows) -> Pipeline | None:
-        directory = RunDirectory(job.run)
         try:
-            [point] = self.config(job.run).select([job.pipeline])
-            stages = point.build()
-            recorded = directory.jobs()[job.pipeline, job.task].get("files", {})
-            has_changed = named_files(point) != recorded
+            stages, changed = job.job.point.build(), job.job.changed_files()
         except UserError as error:
             self._leave_out(job, str(error))
             return None
-        if has_changed:
+        if changed:
             self._leave_out(job, "a file of its stages has changed since the run")
             return None
         return stages
@@ -178,12 +155,12 @@ class Prompts:
             text = reader.render(read_from_row(call, example.document))
         except Exception as error:  # a plug-in, or a model that is not on this machine
             self._leave_out(job, f"{type(error).__name__}: {error}")
-            self._stages[job] = None
+            self._stages[job.key] = None
             return None
         return _shortened(text)
 
     def _leave_out(self, job: JobRows, reason: str) -> None:
-        self.notes.append(f"{job.label} on {job.task}: {_NO}: {reason}")
+        self.notes.append(f"{job.label} on {job.job.task}: {_NO}: {reason}")
 
 
 def _shortened(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from leporello.analysis.comparison.comparison import compare
 from leporello.analysis.comparison.scores import Draws
 from leporello.analysis.comparison.tables import TaskComparison, tables_of
+from leporello.analysis.finished import FinishedRun
 from leporello.config.sweeps import spec_of
 from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError, check_list
@@ -119,10 +120,11 @@ def report(
     comparison = compare(paths, baseline=baseline, tasks=tasks, common=True, draws=draws)
     names = short_names([e.label for task in comparison.boards for e in task.entries])
     example_facts = facts(paths)
+    finished = {run.directory.path: run for run in map(FinishedRun.at, paths)}
     examples_of_all = sum(max(e.examples for e in task.entries) for task in comparison.boards)
     share = _CHARACTERS / max(1, examples_of_all)
     packed = [
-        pack(task.task, _jobs(task, names), [*task.metrics], example_facts,
+        pack(task.task, _jobs(task, names, finished), [*task.metrics], example_facts,
              characters=min(share, _EACH), inputs=inputs)
         for task in comparison.boards
     ]  # fmt: skip
@@ -169,10 +171,12 @@ def _sections(data: ReportData, names: Sequence[str]) -> Iterator[tuple[str, Rep
         yield text if text in SECTIONS else f"section-{place}", section
 
 
-def _jobs(comparison: TaskComparison, names: Mapping[str, str]) -> list[JobRows]:
+def _jobs(
+    comparison: TaskComparison, names: Mapping[str, str], finished: Mapping[Path, FinishedRun]
+) -> list[JobRows]:
     return [
-        JobRows(entry.label, entry.run, entry.pipeline, comparison.task, names[entry.label])
-        for entry in comparison.entries
+        JobRows(finished[e.run].job(e.pipeline, comparison.task), e.label, names[e.label])
+        for e in comparison.entries
     ]
 
 

@@ -10,13 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from leporello.analysis.comparison.tables import Comparison
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.core.table import ResultTable
-from leporello.jobs.directory import RunDirectory
 from leporello.jobs.results import Summary, ways_table
 from leporello.models.locate import model_fingerprint
 from leporello.report.curves import curves, effective_lengths, length_plots
@@ -76,7 +74,7 @@ class Ways:
 
 def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:
     summary = Summary({})
-    for statistics in job.files.statistics():
+    for statistics in job.job.files.statistics():
         summary.add(statistics)
     return summary.ways
 
@@ -146,9 +144,8 @@ def trainings(jobs: Sequence[JobRows]) -> tuple[list[str], list[Plot], list[str]
 
 def _models(job: JobRows) -> Iterator[tuple[str, JSON]]:
     """Yields paths of the models of a job's reader, with their content hashes in the run."""
-    signature: Any = RunDirectory(job.run).jobs().get((job.pipeline, job.task), {})
-    reader = signature.get("pipeline", {}).get("reader", {})
-    model = reader.get("model")
+    signature = job.job.signature
+    model = signature["pipeline"].get("reader", {}).get("model")
     if isinstance(model, str) and Path(model).is_absolute():
         yield model, signature.get("models", {}).get(model)
 
