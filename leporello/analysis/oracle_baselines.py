@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
-from leporello.config import Config, PipelineSpec, Spec, TaskSpec, load_config
+from leporello.config import Config, PipelineSpec, Spec, load_config
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.records import JSON
-from leporello.engine.task_examples import examples_of
 from leporello.jobs.options import JobOptions
 
 # Classes of retrievers, best first: oracles, all chunks, then random and first chunks.
 ORACLES = ("Oracle", "OracleAnswer", "All", "Random", "First")
 # `All` returns every chunk, so a number of hits has no meaning for it.
 _WITHOUT_K = ("All",)
-_NEEDS = {"Oracle": "gold evidence", "OracleAnswer": "references"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,40 +23,26 @@ class OracleSweep:
 
     pipeline: str
     override: str  # value of a `--set` that sweeps over the retrievers
-    notes: tuple[str, ...]  # notes for the user, such as oracles that are left out
+    note: str  # note for the user, or nothing
 
 
 def oracle_sweep(options: JobOptions) -> OracleSweep:
     """Returns the sweep of a pipeline; oracles return the same number of chunks as its retriever.
 
-    The tasks' data are read, to leave out oracles whose gold data no task has.
-
-    Args:
-        options: Options with at most one pipeline, which is not a point of a sweep.
-
-    Raises:
-        UserError: A mistake of the user's.
+    The options have at most one pipeline, which is not a point of a sweep.
     """
     loaded = load_config(options.config, options.settings, options.pipelines)
     [name] = options.pipelines or [loaded.default_pipeline]
     points = _points(loaded, name)
-    chosen = {task.name: task for p in points for task in loaded.select_tasks(p, options.tasks)}
-    read_tasks = [
-        task.with_split(options.split) if options.split else task for task in chosen.values()
-    ]
-    notes_by_oracle = dict(_unusable_oracles(read_tasks, options.limit))
     # The same number of hits, so that oracles do not gain by reading more (decision 25).
     counts = list(dict.fromkeys(filter(None, map(_count, points))))
-    oracles = [oracle for oracle in ORACLES if oracle not in notes_by_oracle]
     # With the retriever's parameters, so that a ladder changes only the retriever (decision 25).
     configured = [_as_configured(point.stages["retriever"]) for point in points]
     retrievers = dict.fromkeys(
-        map(json.dumps, [*configured, *(_oracle(oracle, counts) for oracle in oracles)])
+        map(json.dumps, [*configured, *(_oracle(oracle, counts) for oracle in ORACLES)])
     )
-    other_notes = () if counts else ("the retriever has no k: the oracles use their default k",)
-    return OracleSweep(
-        name, f"retriever={','.join(retrievers)}", (*notes_by_oracle.values(), *other_notes)
-    )
+    note = "" if counts else "the retriever has no k: the oracles use their default k"
+    return OracleSweep(name, f"retriever={','.join(retrievers)}", note)
 
 
 def _points(loaded: Config, name: str) -> Sequence[PipelineSpec]:
@@ -68,22 +51,6 @@ def _points(loaded: Config, name: str) -> Sequence[PipelineSpec]:
         hint = point or did_you_mean(name, loaded.pipelines)
         raise UserError(f"there is no pipeline {name!r}{hint}")
     return loaded.pipelines[name]
-
-
-def _unusable_oracles(tasks: Sequence[TaskSpec], limit: int | None) -> Iterator[tuple[str, str]]:
-    """Yields the oracles whose gold data no task has, each with a note."""
-    available = dict.fromkeys(_NEEDS, False)
-    for task in tasks:
-        # Only as far as the run would read, since gold data further on would not help it.
-        for example in islice(examples_of(task.spec.build(), task.name), limit):
-            available["Oracle"] |= bool(example.evidence)
-            available["OracleAnswer"] |= bool(example.references)
-            if all(available.values()):
-                return
-    names = ", ".join(task.name for task in tasks)
-    for oracle, is_available in available.items():
-        if not is_available:
-            yield oracle, f"{oracle} is left out: no example of {names} has {_NEEDS[oracle]}"
 
 
 def _count(point: PipelineSpec) -> int | None:

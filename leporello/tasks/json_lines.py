@@ -344,8 +344,8 @@ class Table(JsonLines):
 class WebDataset(JsonLines):
     """Questions on documents in WebDataset's tars: `KEY.json` with `KEY.pdf`, `KEY.md`, ….
 
-    `KEY.json` has the fields of a row of `JsonLines`, or a list of rows. The document is the other
-    member with the key, in any format. Members with the same key must be adjacent.
+    `KEY.json` has the fields of a row of `JsonLines`. The document is the other member with the
+    key, in any format. Members with the same key must be adjacent.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".tar", ".tgz")

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 from leporello.core.calls.budget import Budget, Ledger
-from leporello.core.errors import Stopped, UserError, counted
+from leporello.core.errors import Stopped, UserError
 
 _log = logging.getLogger("leporello")
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)")
@@ -114,17 +114,4 @@ class Account:
         raise UserError(
             f"--budget {self.text!r} is too small for one point: the search needs at least"
             f" {needed_text}{several}; increase it, or use fewer examples with --limit"
-        )
-
-    def too_small(self, what: str, documents: int, seconds: float) -> UserError:
-        """Returns the error of a search that scored too little in so many seconds.
-
-        `what` is the point that was not scored on the documents, with its verb.
-        """
-        shared = "; documents are few, so several searches share the budget"
-        searches = shared if self.search < self.searches else ""
-        return UserError(
-            f"--budget {self.text!r} is too small for one point: {what} not scored on"
-            f" {counted(documents, 'document')} after {seconds:.0f} s{searches}; increase it, or"
-            " use fewer examples with --limit: the same command resumes from here"
         )

@@ -104,10 +104,10 @@ class PointSearch:
             return
         if self.points and not self._is_spent:
             raise UserError(f"{self.space.name}: no choice differs from the pipeline as declared")
-        raise account.too_small(
-            "another point was" if self.points else "the pipeline as declared was",
-            sum(map(len, self.documents.values())),
-            account.spent.seconds - began,
+        raise UserError(
+            f"--budget {account.text!r} is too small for one point: it was not scored after"
+            f" {account.spent.seconds - began:.0f} s; increase it, or use fewer examples with"
+            " --limit: the same command resumes from here"
         )
 
     @property

@@ -18,7 +18,6 @@ CONFIG = """
 tasks:
   gold: {class: JsonLines, path: gold.jsonl, metrics: [f1]}
   answers: {class: JsonLines, path: answers.jsonl, metrics: [f1]}
-  bare: {class: JsonLines, path: bare.jsonl}
 pipelines:
   mine:
     tasks: [gold]
@@ -37,11 +36,10 @@ ROW = {"id": "1", "document": "one two three four five six", "question": "six"}
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """Returns a config with tasks that have evidence, only references, or neither."""
+    """Returns a config with tasks that have evidence, or only references."""
     fields = {
         "gold": {"references": ["six"], "evidence": ["five six"]},
         "answers": {"references": ["six"]},
-        "bare": {},
     }
     for name, gold in fields.items():
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({**ROW, **gold}) + "\n")
@@ -57,7 +55,7 @@ def _points(config: Path, override: str, name: str = "mine") -> dict[str, str]:
 
 def test_the_rungs_return_as_many_chunks_as_the_pipelines_retriever(config: Path) -> None:
     sweep = oracle_sweep(JobOptions(["mine"], config=[config]))
-    assert sweep.notes == ()
+    assert not sweep.note
     points = _points(config, sweep.override)
     names = ["BM25", "Oracle", "OracleAnswer", "All", "Random", "First"]
     assert [*points] == [f"retriever={name}" for name in names]
@@ -79,16 +77,9 @@ def test_a_sweep_over_the_retriever_sweeps_the_rungs(config: Path) -> None:
     assert len(retrievers) == 2 + 4 * 2 + 1
 
 
-def test_a_rung_without_its_gold_is_left_out(config: Path) -> None:
-    sweep = oracle_sweep(JobOptions(["mine"], ["answers"], config=[config]))
-    assert sweep.notes == ("Oracle is left out: no example of answers has gold evidence",)
-    assert '{"class": "Oracle",' not in sweep.override
-    assert "OracleAnswer" in sweep.override
-    sweep = oracle_sweep(JobOptions(["mine"], ["bare"], config=[config]))
-    assert [note.split()[0] for note in sweep.notes] == ["Oracle", "OracleAnswer"]
-    assert oracle_sweep(JobOptions(["mine"], ["bare", "gold"], config=[config])).notes == ()
+def test_a_retriever_without_k_is_noted(config: Path) -> None:
     sweep = oracle_sweep(JobOptions(["everything"], config=[config]))
-    assert sweep.notes == ("the retriever has no k: the oracles use their default k",)
+    assert sweep.note == "the retriever has no k: the oracles use their default k"
     assert sweep.override.count('{"class": "All"}') == 1
 
 
@@ -96,12 +87,11 @@ def test_the_printed_command_runs(config: Path) -> None:
     options = ("--task", "answers", "--config", config, "--set", "chunker.size=3", "--limit", "1")
     out = config.parent / "out of it"
     plan = leporello("plan", "mine", "--ladder", *options, "--out", out)
-    assert "left out" in plan.stderr
     [line] = plan.stdout.splitlines()
     words = shlex.split(line)
     assert all(str(word) in words for word in (*options, out))
     process = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)  # noqa: S607 -- users paste it into a shell
     assert process.returncode == 0, process.stderr
     folders = {path.name for path in out.iterdir() if path.is_dir()} - {"journal"}
-    names = ("BM25", "OracleAnswer", "All", "Random", "First")
+    names = ("BM25", "Oracle", "OracleAnswer", "All", "Random", "First")
     assert folders == {f"mine@retriever={name}" for name in names}

@@ -155,18 +155,11 @@ def test_a_truncated_list_is_an_error(tmp_path: Path, text: str) -> None:
         list(LongBenchV2(data=tmp_path).examples())
 
 
-def test_the_zip_and_the_extended_tasks(tmp_path: Path) -> None:
+def test_the_zip_of_all_tasks_is_read(tmp_path: Path) -> None:
     (tmp_path / "longbench").mkdir()
     with zipfile.ZipFile(tmp_path / "longbench" / "data.zip", "w") as archive:
-        lengths = (3999, 4000, 7999, 8000)
-        rows: list[Row] = [longbench(_id=str(n), length=n, input=f"Who, {n}?") for n in lengths]
-        archive.writestr("data/qasper_e.jsonl", "\n".join(map(json.dumps, rows)))
         archive.writestr("data/qasper.jsonl", json.dumps(longbench()))
-    groups = {e.id: e.group for e in LongBench("qasper", extended=True, data=tmp_path).examples()}
-    assert groups == {"3999": "0-4k", "4000": "4-8k", "7999": "4-8k", "8000": "8k+"}
-    assert [e.group for e in LongBench("qasper", data=tmp_path).examples()] == [""]
-    with pytest.raises(UserError, match="LongBench-E has no task 'lsht'"):
-        LongBench("lsht", extended=True)
+    assert [e.question for e in LongBench("qasper", data=tmp_path).examples()] == ["Who?"]
     with pytest.raises(UserError, match="has no split 'train'"):
         list(LongBench("qasper", split="train", data=tmp_path).examples())
 

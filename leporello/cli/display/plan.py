@@ -124,8 +124,8 @@ def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: boo
     if as_json:
         print_json({**asdict(sweep), "command": words})
         return
-    for text in sweep.notes:
-        print_plain(stderr(), f"note: {text}", "yellow")
+    if sweep.note:
+        print_plain(stderr(), f"note: {sweep.note}", "yellow")
     typer.echo(shlex.join(words))
 
 

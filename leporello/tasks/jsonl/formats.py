@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -184,15 +183,14 @@ class ParquetRows(ArrowRows):
 # Not the library `webdataset`: with `tarfile`, rows by key take thirty lines (decision 38).
 _NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")  # key and extension, as WebDataset defines them
 PACKED = re.compile("\0(\\d+) (\\d+) (\\d+) (.*)", re.DOTALL)  # file, offset, size and name
-_UNIT = 512  # bytes of a tar's blocks; an offset modulo this is the number of a row in a list
 
 
 @dataclass(frozen=True)
 class TarRows(FileRows):
     """An uncompressed tar, in which the members of each row are adjacent.
 
-    `KEY.json` has the fields of a row, or a list of rows on the document. The document is another
-    member, whose format follows from its content and suffix. The default id of a row is the key.
+    `KEY.json` has the fields of a row. The document is another member, whose format follows from
+    its content and suffix. The default id of a row is the key.
     """
 
     file: int
@@ -201,19 +199,13 @@ class TarRows(FileRows):
         """Yields rows; see `FileRows.rows`."""
         try:
             with opened(self.local) as file:
-                file.seek(offset - offset % _UNIT)
+                file.seek(offset)
                 # `r:` rejects compression, in which no offset can be found; `unpacked` has removed
                 # it before.
                 with tarfile.open(fileobj=file, mode="r:") as archive:
                     groups = itertools.groupby(_members(archive), lambda pair: pair[0])
-                    lines = (
-                        line
-                        for key, pairs in groups
-                        for line in self._lines(archive, key, [member for _, member in pairs])
-                    )
-                    for line in itertools.islice(lines, offset % _UNIT, None):
-                        yield line._replace(number=number)
-                        number += 1
+                    for row, (key, pairs) in enumerate(groups, number):
+                        yield self._line(archive, row, key, [member for _, member in pairs])
         except (tarfile.TarError, EOFError) as error:
             raise UserError(f"{self.path}: is truncated or damaged: {error}") from None
 
@@ -223,38 +215,27 @@ class TarRows(FileRows):
             file.seek(int(packed[2]))
             return Path(packed[4]), file.read(int(packed[3]))
 
-    def _lines(
-        self, archive: tarfile.TarFile, key: str, members: Sequence[tarfile.TarInfo]
-    ) -> Iterator[Line]:
+    def _line(
+        self, archive: tarfile.TarFile, number: int, key: str, members: Sequence[tarfile.TarInfo]
+    ) -> Line:
         offset, size = members[0].offset, sum(member.size for member in members)
         if size > self.limit:
-            yield Line(0, offset, size, None)
-            return
+            return Line(number, offset, size, None)
         described = [member for member in members if member.name.lower().endswith(".json")]
         documents = [member for member in members if member not in described]
         if len(documents) > 1 or len(described) > 1:
             names = ", ".join(member.name for member in members)
             raise UserError(f"{self.path}: {key!r} has several documents or JSON files: {names}")
-        shared: dict[str, Any] = {"id": key, "document_id": key}
+        given = {"id": key, "document_id": key}
         for member in documents:
             place = f"{self.file} {member.offset_data} {member.size} {member.name}"
             # A reference, not the content: documents are read when their examples run. No path
             # contains NUL.
-            shared["document"] = f"\0{place}"
-        value: Any = {}
+            given["document"] = f"\0{place}"
+        content = b"{}"
         for member in described:
-            value = archive.extractfile(member).read()  # type: ignore[union-attr]  # a file
-            with suppress(ValueError, RecursionError):  # reported with the other faults of rows
-                value = json.loads(value)
-        rows = value if isinstance(value, list) else [value]
-        if len(rows) >= _UNIT:
-            raise UserError(
-                f"{self.path}: {described[0].name} has {len(rows)} rows; {_UNIT - 1} are allowed"
-            )
-        for i, row in enumerate(rows):
-            content = row if isinstance(row, dict | bytes) else json.dumps(row).encode()
-            numbered = {"id": f"{key}-{i}"} if len(rows) > 1 else {}
-            yield Line(0, offset + i, size, content, {**shared, **numbered})
+            content = archive.extractfile(member).read()  # type: ignore[union-attr]  # a file
+        return Line(number, offset, size, content, given)
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:

@@ -21,7 +21,7 @@ _REMEMBERED = 10_000  # adjacent documents for which separate rows are detected
 _TABLE = """
 CREATE TABLE rows (
     line INTEGER PRIMARY KEY, offset INTEGER, size INTEGER,
-    id TEXT, document TEXT, content TEXT, path TEXT, title TEXT
+    id TEXT, document TEXT, content TEXT, path TEXT
 );
 CREATE TABLE documents (first INTEGER PRIMARY KEY, id TEXT);
 """
@@ -52,7 +52,6 @@ class RowPlace(NamedTuple):
     document: str
     content: str
     path: str
-    title: str
 
 
 def grouped(
@@ -64,7 +63,7 @@ def grouped(
     """
     with disk_errors(f"{path}: the table of its rows"):
         table.executescript(UNPROTECTED + _TABLE)
-        table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)", places)
+        table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", places)
         table.executescript(_INDEXES)
     return map(RowPlace._make, table.execute(_GROUPED))
 
@@ -131,7 +130,7 @@ class Scan:
                     return
             else:
                 self._reads_all = self._reads_all and line.content is not None
-                texts = (row.id, row.key, row.content, row.source, row.title)
+                texts = (row.id, row.key, row.content, row.source)
                 yield RowPlace(line.number, line.offset, line.size, *texts)
 
     def _compare(self, rows: Sequence[RowPlace]) -> None:
@@ -142,14 +141,10 @@ class Scan:
         if source is None:
             text = "has no text: none of its rows gives `document` or `document_path`"
             self._fault(rows[0].line, f"{name} {text}")
-        title = next((row.title for row in rows if row.title), "")
         for row in rows:
             if source and row.content not in ("", source.content):
                 earlier = f"{self._files.location(source.line)} has another"
                 self._fault(row.line, f"{name} has a second text; {earlier}")
-            if row.title not in ("", title):
-                text = f"has a second title, {row.title!r}; an earlier row has {title!r}"
-                self._fault(row.line, f"{name} {text}")
 
 
 def _document_rows(rows: Sequence[RowPlace]) -> DocumentRows:

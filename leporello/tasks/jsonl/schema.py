@@ -242,19 +242,10 @@ def _locate(item: JsonValue, document: Document) -> Span:
     quote = str(item)
     start = text.find(quote)
     if start < 0:
-        raise ValueError(f"is not in document {document.id!r}{_near_match(quote, text)}")
+        raise ValueError(f"is not in document {document.id!r}")
     if text.find(quote, start + 1) >= 0:
         raise ValueError(
             f"is {text.count(quote)} times in document {document.id!r}; give a longer quote or"
             " [start, end]"
         )
     return Span(start, start + len(quote))
-
-
-def _near_match(quote: str, text: str) -> str:
-    """Returns a hint if a quote differs from the text only in white space or case."""
-    if " ".join(quote.split()) in " ".join(text.split()):
-        return "; it occurs with other white space or line breaks"
-    if quote.casefold() in text.casefold():
-        return "; it occurs in other letter case"
-    return ""

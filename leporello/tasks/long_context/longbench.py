@@ -8,24 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON, Document, Example
-from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
 from leporello.tasks.official.archives import Archive, zip_or_folder
 from leporello.tasks.official.benchmark import Benchmark, one_of, text_of, texts_of
 from leporello.text import answers
 
 _PARAGRAPH = re.compile(r"(?:Paragraph |段落)\d")
-_LENGTHS = ((4000, "0-4k"), (8000, "4-8k"))  # groups of LongBench-E, in words or characters
-_LONGEST = "8k+"
 _OPTIONS = ("A", "B", "C", "D")
 
 
 @dataclass(frozen=True)
 class LongBench(Benchmark):
-    """A task of LongBench or LongBench-E, from the benchmark's official file.
+    """A task of LongBench, from the benchmark's official file.
 
     The document is the row's `context`, the question its `input`; labels of trec and lsht are
     `choices`. The instruction is taken from the prompt; `OfficialPrompt.of(example)` has the
@@ -33,7 +29,6 @@ class LongBench(Benchmark):
 
     Attributes:
         name: Name of the task in the benchmark.
-        extended: Whether to use the task of LongBench-E, whose examples are grouped by length.
     """
 
     name: Literal[
@@ -42,7 +37,6 @@ class LongBench(Benchmark):
         "samsum", "lsht", "passage_count", "passage_retrieval_en", "passage_retrieval_zh", "lcc",
         "repobench-p",
     ]  # fmt: skip
-    extended: bool = False
     split: str = "test"
     data: Path | None = None
 
@@ -50,26 +44,15 @@ class LongBench(Benchmark):
     repository: ClassVar[str] = "THUDM/LongBench"
     file: ClassVar[str] = "data.zip"
 
-    def __post_init__(self) -> None:
-        if self.extended and not self._data["extended"]:
-            names = [name for name, data in data_of("longbench").items() if data["extended"]]
-            guess = did_you_mean(self.name, names)
-            raise UserError(f"LongBench-E has no task {self.name!r}{guess}")
-
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
         """The official metric."""
         first_line: Mapping[str, JSON] = {"first_line": True} if "first_line" in self._data else {}
         return ({"class": "longbench", "score_by": self._data["score_by"], **first_line},)
 
-    @property
-    def full_name(self) -> str:
-        """Name of the benchmark and of the task."""
-        return f"longbench{self._suffix}/{self.name}"
-
     def places(self, folder: Path) -> Sequence[Archive]:
         """Returns the unpacked file of the task, and the zip of all tasks."""
-        file = f"{self.name}{self._suffix}.jsonl"
+        file = f"{self.name}.jsonl"
         return zip_or_folder(folder, "data.zip", f"data/{file}", file)
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
@@ -83,7 +66,6 @@ class LongBench(Benchmark):
             instruction=instruction_of(self._data["prompt"]),
             choices=texts_of(row, "all_classes"),
             references=gold,
-            group=_length(row) if self.extended else "",
             metadata=prompt.metadata(),
             fault=self._unfit(gold),
         )
@@ -96,20 +78,9 @@ class LongBench(Benchmark):
         return ""
 
     @property
-    def _suffix(self) -> str:
-        return "_e" if self.extended else ""
-
-    @property
     def _data(self) -> Mapping[str, Any]:
         data: Mapping[str, Any] = data_of("longbench")[self.name]
         return data
-
-
-def _length(row: Mapping[str, Any]) -> str:
-    length = row.get("length")
-    if not isinstance(length, int) or isinstance(length, bool):
-        raise RowError([f"field 'length' must be a number, got {length!r:.60}"])
-    return next((name for end, name in _LENGTHS if length < end), _LONGEST)
 
 
 @dataclass(frozen=True)
