@@ -35,38 +35,11 @@ class ExcerptLimits(NamedTuple):
 
 
 @dataclass
-class ExcerptBudget:
-    """Limits the characters of documents in a report, so that it stays small with many examples."""
-
-    per_example: float  # characters per example; unused characters are available to later examples
-    left: float = 0.0  # unused characters so far
-
-    @property
-    def limits(self) -> ExcerptLimits:
-        """Limits per example and job."""
-        return ExcerptLimits(100, 30) if self.per_example >= _PLENTY else ExcerptLimits(20, 8)
-
-    def excerpts(self, example: Example, spans: Iterable[tuple[int, int]]) -> dict[str, str]:
-        """Returns the beginnings of passages, by `start-end`."""
-        self.left += self.per_example
-        most = max(1, int(self.left // _SHORTEST))
-        distinct = list(islice(dict.fromkeys(spans), most))
-        share = self.left / len(distinct) if distinct else 0.0
-        size = int(min(_EXCERPT, max(_SHORTEST, share)))
-        text = example.document.text
-        excerpts = {
-            f"{start}-{end}": text[start : min(end, start + size)] for start, end in distinct
-        }
-        self.left = max(0.0, self.left - sum(map(len, excerpts.values())))
-        return excerpts
-
-
-@dataclass
 class Detail:
     """Makes pieces of examples; excerpts of one document are shared within a piece."""
 
     jobs: Sequence[JobRows]  # jobs whose rows are shown
-    budget: ExcerptBudget
+    characters: int  # maximum number of characters of excerpts per example
     prompts: Prompts  # renderer of exact inputs
     documents: list[dict[str, Any]] = field(default_factory=list)  # of the current piece
     examples: list[JSON] = field(default_factory=list)  # examples of the current piece
@@ -97,7 +70,7 @@ class Detail:
         excerpts = self.documents[index]["excerpts"]
         spans = [*evidence, *(span for detail in details if detail for span in _spans(detail))]
         new = (span for span in spans if f"{span[0]}-{span[1]}" not in excerpts)
-        excerpts |= self.budget.excerpts(example, new)
+        excerpts |= self._excerpts(document.text, new)
         self.documents[index]["places"] |= _places(example.document, spans, details)
         return {
             "question": cut(example.question, _LONG),
@@ -110,6 +83,17 @@ class Detail:
             "evidence": [[*span] for span in evidence],
             "length": len(document.text),
         }
+
+    @property
+    def limits(self) -> ExcerptLimits:
+        """Limits per example and job."""
+        return ExcerptLimits(100, 30) if self.characters >= _PLENTY else ExcerptLimits(20, 8)
+
+    def _excerpts(self, text: str, spans: Iterable[tuple[int, int]]) -> dict[str, str]:
+        """Returns the beginnings of passages, by `start-end`."""
+        distinct = [*islice(dict.fromkeys(spans), max(1, self.characters // _SHORTEST))]
+        size = min(_EXCERPT, max(_SHORTEST, self.characters // max(1, len(distinct))))
+        return {f"{start}-{end}": text[start : min(end, start + size)] for start, end in distinct}
 
     def _document(self, example: Example) -> int:
         document = example.document
@@ -125,7 +109,7 @@ class Detail:
     ) -> None:
         for job, row, detail in zip(self.jobs, joined.rows, details, strict=True):
             if row and detail and detail["calls"]:
-                rendered = self.prompts.render(job, row.calls[: self.budget.limits.calls], example)
+                rendered = self.prompts.render(job, row.calls[: self.limits.calls], example)
                 for call, prompt in zip(detail["calls"], rendered, strict=True):
                     if prompt is not None:
                         call["prompt"] = prompt

@@ -16,7 +16,7 @@ from leporello.engine.results.finished import FinishedRow
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics import Metric
-from leporello.report.example_details import Detail, ExcerptBudget, job_detail
+from leporello.report.example_details import Detail, job_detail
 from leporello.report.join import (
     ExampleFacts,
     JobRows,
@@ -66,7 +66,7 @@ def pack(
     metrics: Sequence[str],
     facts: ExampleFacts,
     *,
-    characters: float,
+    characters: int,
     inputs: int,
 ) -> Packed:
     """Returns a task's examples, with excerpts of documents if the data still exist.
@@ -77,13 +77,12 @@ def pack(
     scorers = metrics_of_run(jobs[0].job.signature, metrics)
     try:
         rows = with_data(jobs, examples_of(jobs[0].job.source, task))
-        detail = Detail(jobs, ExcerptBudget(characters), Prompts())
+        detail = Detail(jobs, characters, Prompts())
         return _Packing(Packed(task, jobs), scorers, facts, detail).pack(rows, inputs)
     except UserError as error:
         note = f"{task}: shown without its documents: {error}"
-    detail = Detail(jobs, ExcerptBudget(characters), Prompts())
-    packing = _Packing(Packed(task, jobs), scorers, facts, detail)
-    examples = packing.pack(without_data(jobs), 0)
+    detail = Detail(jobs, characters, Prompts())
+    examples = _Packing(Packed(task, jobs), scorers, facts, detail).pack(without_data(jobs), 0)
     examples.notes.insert(0, note)
     return examples
 
@@ -139,7 +138,7 @@ class _Packing:
         has_proof = fact is not None and fact.gold
         lost = STAGES.index(lost_at) if lost_at else NOT_LOST if has_proof else NO_PROOF
         self.result.lost[index].append(lost)
-        return job_detail(row, scores, lost_at, self.detail.budget.limits) if row else None
+        return job_detail(row, scores, lost_at, self.detail.limits) if row else None
 
     def _scores(self, row: FinishedRow) -> Iterator[tuple[str, float]]:
         for name, metric in self.metrics.items():

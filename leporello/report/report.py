@@ -122,10 +122,10 @@ def report(
     example_facts = facts(paths)
     finished = {run.directory.path: run for run in map(FinishedRun.at, paths)}
     examples_of_all = sum(max(e.examples for e in task.entries) for task in comparison.boards)
-    share = _CHARACTERS / max(1, examples_of_all)
+    characters = min(_CHARACTERS // max(1, examples_of_all), _EACH)
     packed = [
         pack(task.task, _jobs(task, names, finished), [*task.metrics], example_facts,
-             characters=min(share, _EACH), inputs=inputs)
+             characters=characters, inputs=inputs)
         for task in comparison.boards
     ]  # fmt: skip
     data = ReportData(paths, comparison, packed, example_facts, names)

@@ -25,7 +25,6 @@ from leporello.core.yaml.tree import ConfigSource
 from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.manifest import job_signature
-from leporello.jobs.results import Result
 from leporello.models.distributed import is_main_process
 from leporello.training.fine_tuning import CheckpointDirectory, RateResult, tune_at_rates, tuner_of
 from leporello.training.model_card import (
@@ -122,9 +121,11 @@ class TrainingRun:
         if tuner_of(self.stages.reader):
             self._fine_tune(record, learnt, update=update)
         else:
+            reader = self.stages.reader
             with new_folder(self.folder) as folder:
-                record.parameters = self._learn(learnt, folder)
-                self._finish(record, folder, record.parameters)
+                with user_code_errors(f"{type(reader).__name__}.learn"):
+                    record.parameters = reader.learn(learnt.inputs, learnt.targets, folder)
+                self._finish(record, folder)
         return record
 
     def _new_record(self) -> TrainingRecord:
@@ -157,16 +158,6 @@ class TrainingRun:
             raise UserError(f"task {name!r} has no examples to train on: {account}")
         return supervision
 
-    # -- readers with a method `learn` ---------------------------------------------------------
-
-    def _learn(self, supervision: Supervision, folder: Path) -> Mapping[str, JSON]:
-        reader = self.stages.reader
-        with user_code_errors(f"{type(reader).__name__}.learn"):
-            parameters: Mapping[str, JSON] = reader.learn(
-                supervision.inputs, supervision.targets, folder
-            )
-        return parameters
-
     # -- fine-tuned models ---------------------------------------------------------------------
 
     def _fine_tune(self, record: TrainingRecord, learnt: Supervision, *, update: bool) -> None:
@@ -184,7 +175,7 @@ class TrainingRun:
                 return
             with new_folder(self.folder) as folder:
                 self._keep_best(record, results, folder)
-                self._finish(record, folder, record.parameters)
+                self._finish(record, folder)
         unfinished.remove()
 
     def _keep_best(self, record: TrainingRecord, results: list[RateResult], folder: Path) -> None:
@@ -226,24 +217,21 @@ class TrainingRun:
 
     # -- results -------------------------------------------------------------------------------
 
-    def _finish(self, record: TrainingRecord, folder: Path, parameters: Mapping[str, JSON]) -> None:
+    def _finish(self, record: TrainingRecord, folder: Path) -> None:
         """Writes the pipeline, validates it, makes the declared choices, and writes the record."""
         resolved: dict[str, Any] = self.trained.point.resolved()
-        stages = {**resolved, "reader": {**resolved["reader"], **parameters}}
+        stages = {**resolved, "reader": {**resolved["reader"], **record.parameters}}
         file = self.trained.write(folder, stages)
         if self.splits.validation is not None:
             name = self.trained.name
             loaded = load_config([*self.config, file], self.settings.choices, [name])
             best, result = self.evaluation.best(loaded.select([name]))
-            self._record_scores(record, best, result)
+            record.scores, record.metric = scores_of(result), self.evaluation.headline
+            if self.settings.choices:
+                pairs = best.name.partition("@")[2] or ",".join(self.settings.choices)
+                record.chosen = {"parameters": pairs}
             self.trained.write(folder, _relative(best.resolved(), folder))
         write_record(folder, record)
-
-    def _record_scores(self, record: TrainingRecord, best: PipelineSpec, result: Result) -> None:
-        record.scores, record.metric = scores_of(result), self.evaluation.headline
-        if self.settings.choices:
-            pairs = best.name.partition("@")[2] or ",".join(self.settings.choices)
-            record.chosen = {"parameters": pairs}
 
 
 def _best(results: Sequence[RateResult], scores: Sequence[float]) -> int:
