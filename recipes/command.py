@@ -29,11 +29,7 @@ _USERS_MISTAKE, _INTERRUPTED = 2, 130
 
 
 def main(name: str) -> None:
-    """Runs a recipe with the arguments of the command line; a user's mistake ends with status 2.
-
-    Args:
-        name: Name of the recipe, which is a package beside this module.
-    """
+    """Runs a recipe with the arguments of the command line; a user's mistake ends with status 2."""
     # torch reads these on import; the setting `threads` overrides the first.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -62,12 +58,6 @@ def main(name: str) -> None:
 
 def run_recipe(name: str, settings: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
     """Runs a recipe, or resumes it; returns its record.
-
-    Args:
-        name: Name of the recipe.
-        settings: YAML or JSON file with its settings.
-        out: Folder to write.
-        update: Whether to replace an earlier training, finished or not.
 
     Raises:
         UserError: A package is missing, the settings are wrong, or the folder is not free.

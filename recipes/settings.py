@@ -18,10 +18,6 @@ _Settings = TypeVar("_Settings")
 def read_settings(kind: type[_Settings], path: Path) -> _Settings:
     """Returns settings from a YAML or JSON file; relative paths count from its folder.
 
-    Args:
-        kind: Dataclass of the settings.
-        path: Path of the file.
-
     Raises:
         ConfigError: All errors in the file.
     """
@@ -78,9 +74,8 @@ def _resolved(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- the type of `
 def exclusion(path: Path | None, share: float | None = None) -> Callable[[str], bool]:
     """Returns a function that decides whether a text is excluded from training.
 
-    Args:
-        path: Python file with `is_apart(text)`, which is run; None to exclude nothing.
-        share: Second argument of `is_apart`: share of a text that must match; None for its default.
+    `path` is a Python file with `is_apart(text)`, which is run; None excludes nothing. `share` is
+    its second argument, the share of a text that must match; None leaves the default of the file.
 
     Raises:
         UserError: The file cannot be read, or has no such function.

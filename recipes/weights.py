@@ -20,10 +20,8 @@ from leporello.models.weights import LEFT, RIGHT, SCALE, Arrays
 def write_model(path: Path, files: Mapping[str, bytes], config: Mapping[str, JSON]) -> None:
     """Writes a folder in the format of `ModelFolder`.
 
-    Args:
-        path: Folder to write; other files in it stay.
-        files: Contents by name.
-        config: Content of `config.json`, without the checksums of these files.
+    `files` are contents by name, `config` is the content of `config.json` without their checksums.
+    Other files in the folder stay.
     """
     path.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -36,10 +34,8 @@ def pack(weights: Arrays, differences: dict[str, tuple[Any, Any]] | None = None)
     """Returns weights as the content of a safetensors file, with matrices in 8 bits.
 
     Every row of a matrix is divided by its greatest absolute value and stored as -127 to 127.
-
-    Args:
-        weights: Arrays by name; arrays of one dimension are stored in 32 bits.
-        differences: Pairs of matrices by name, whose product is added to a weight.
+    Arrays of one dimension are stored in 32 bits. `differences` are pairs of matrices whose product
+    is added to the weight of the name.
     """
     stored: Arrays = {}
     for name, value in weights.items():

@@ -87,9 +87,8 @@ def _trained(path: Path, window: int) -> Base:
 def encoder_of(weights: Arrays, graph: bytes) -> BertModel:
     """Returns an encoder of the size of shipped weights, without these weights.
 
-    Args:
-        weights: Weights under the names of `shipped_names`.
-        graph: Graph of the same folder, which has the number of attention heads.
+    The weights have the names of `shipped_names`; the number of attention heads is in the graph of
+    the same folder.
     """
     nodes = onnx.load_from_string(graph).graph.node
     heads = (a.i for node in nodes if node.op_type == "Attention" for a in node.attribute)

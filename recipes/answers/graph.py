@@ -107,15 +107,8 @@ def build_graph(
 
     Its inputs are `ids`, `types` and `mask`, (windows, length) in 32 bits, and each head has an
     output. Matrices have one column per output, and query, key and value form one matrix,
-    `layer.N.attention`.
-
-    Args:
-        shapes: Shape of each weight.
-        layers: Number of layers.
-        attention_heads: Number of attention heads.
-        heads: Name of each head, and whether it reads every token or only the first.
-        epsilon: Number added to variances.
-        int8: Whether the matrices of layers stay in 8 bits; other weights have 32 bits.
+    `layer.N.attention`. `heads` are names, and whether a head reads every token or only the first.
+    With `int8`, the matrices of layers stay in 8 bits.
     """
     graph = _Builder(shapes, int8=int8)
     graph.nodes.append(

@@ -32,10 +32,6 @@ def shipped_names(state: Mapping[str, torch.Tensor], layers: int) -> Arrays:
     """Returns the weights of a network under their names in the shipped files.
 
     Matrices have one row per output, as in PyTorch; query, key and value form one matrix.
-
-    Args:
-        state: Weights of a network.
-        layers: Number of layers.
     """
     plain = {name: value.float().numpy() for name, value in state.items()}
     weights = {short: plain[long] for short, long in _pairs(layers)}
@@ -48,12 +44,7 @@ def shipped_names(state: Mapping[str, torch.Tensor], layers: int) -> Arrays:
 
 
 def restored(weights: Mapping[str, NDArray[Any]], layers: int) -> dict[str, torch.Tensor]:
-    """Returns shipped weights under their names in a network.
-
-    Args:
-        weights: Weights under the names of `shipped_names`.
-        layers: Number of layers.
-    """
+    """Returns shipped weights under their names in a network."""
     long_names = dict(_pairs(layers))
     state = {}
     for name, value in weights.items():
@@ -67,12 +58,7 @@ def restored(weights: Mapping[str, NDArray[Any]], layers: int) -> dict[str, torc
 
 
 def is_transposed(name: str, value: NDArray[Any]) -> bool:
-    """Returns whether the graph multiplies by a weight, and so needs one column per output.
-
-    Args:
-        name: Name of the weight in the shipped files.
-        value: The weight.
-    """
+    """Returns whether the graph multiplies by a weight, and so needs one column per output."""
     return value.ndim > 1 and name not in _EMBEDDINGS
 
 

@@ -19,11 +19,6 @@ def nearest_passages(
 
     The question's other passages in the data come first, then passages of its document, and then of
     its set.
-
-    Args:
-        questions: Questions with their passages.
-        retriever: Retriever that ranks passages.
-        count: Maximum number of passages per question.
     """
     negatives = [list(question.others[:count]) for question in questions]
     for rows in _blocks(questions):

@@ -71,10 +71,7 @@ class AnswerNetwork(nn.Module):
     def forward(self, ids: Tensor, types: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Returns logits of starts and ends (windows, length, 2), and of labels (windows, 4).
 
-        Args:
-            ids: Token ids, (windows, length).
-            types: Zero for the question, one for the text.
-            mask: One for tokens, zero for padding.
+        `types` are 0 for the question and 1 for the text, `mask` is 1 for tokens and 0 for padding.
         """
         extra = {"token_type_ids": types.long()} if self.has_types else {}
         encoded = self.encoder(input_ids=ids.long(), attention_mask=mask.long(), **extra)
@@ -90,10 +87,8 @@ class AnswerNetwork(nn.Module):
 def collate(groups: Sequence[Group], special: tuple[int, int], device: str = "cpu") -> WindowBatch:
     """Returns the windows of groups as tensors.
 
-    Args:
-        groups: Groups of one batch.
-        special: Ids of the token at the beginning of a window, and of the token after each part.
-        device: Device of the tensors.
+    `special` are the ids of the token at the beginning of a window, and of the token after each
+    part.
     """
     cls, sep = special
     windows = [(number, window) for number, group in enumerate(groups) for window in group]
@@ -117,10 +112,7 @@ def collate(groups: Sequence[Group], special: tuple[int, int], device: str = "cp
 def hardest(batch: WindowBatch, spans: Tensor, count: int) -> WindowBatch:
     """Returns the windows with an answer, and each group's others with the highest scores.
 
-    Args:
-        batch: Windows with their targets.
-        spans: Logits of starts and ends, (windows, length, 2).
-        count: Maximum number of windows per group without an answer.
+    `spans` are logits of starts and ends, (windows, length, 2).
     """
     scores = spans.masked_fill(~batch.text[..., None], _NOWHERE).amax(dim=1).sum(dim=1)
     kept = []
@@ -142,13 +134,7 @@ def loss_of(
     In the part *group*, the tokens of all windows of a question compete to be start and end. In
     *window*, the tokens of one window compete with its first token, which is right if the window
     has no span. *label* is the loss of the windows' labels. If several tokens are right, their
-    probabilities are summed.
-
-    Args:
-        logits: Logits of spans and of labels from the network.
-        batch: Windows with their targets.
-        window: Weight of the window part.
-        label: Weight of the label part.
+    probabilities are summed. `window` and `label` are the weights of these parts.
     """
     spans, labels = logits
     candidates = batch.text.clone()

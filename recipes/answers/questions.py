@@ -63,8 +63,8 @@ class Question:
 def read_questions(path: Path) -> Iterator[Question]:
     """Yields the questions of a file.
 
-    Args:
-        path: File of rows in JSON Lines, or `.json` in HotpotQA's format; may be gzipped (`.gz`).
+    The file has rows in JSON Lines, or is `.json` in HotpotQA's format; both may be gzipped
+    (`.gz`).
 
     Raises:
         UserError: The file cannot be read, or a row is not valid; the message names its line.
@@ -108,11 +108,6 @@ def split(
     """Splits questions into training and validation questions.
 
     Documents that share text are on the same side, whatever their names.
-
-    Args:
-        questions: All questions.
-        share: Share of the documents for validation, 0 to 1.
-        seed: Seed of the split.
     """
     group = document_groups(questions)
     train: list[Question] = []
@@ -124,11 +119,7 @@ def split(
 
 
 def document_groups(questions: Iterable[Question]) -> dict[str, str]:
-    """Returns for each document the first name among the documents that share text with it.
-
-    Args:
-        questions: Questions whose passages are compared.
-    """
+    """Returns for each document the first name among the documents that share text with it."""
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -151,10 +142,8 @@ def fingerprints(text: str) -> set[bytes]:
     """Returns hashes of parts of a text, most of which a truncated copy has too.
 
     The words themselves determine the beginnings of the parts, about one in 24 words. A text
-    without such a beginning has one hash of its complete text.
-
-    Args:
-        text: Passage in any language; only ASCII letters and digits count as words.
+    without such a beginning has one hash of its complete text. Only ASCII letters and digits count
+    as words.
     """
     words = _WORDS.findall(text.lower())
     keys = {
@@ -177,11 +166,9 @@ def _draw(name: str, seed: int) -> float:
 def rows_of(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields the rows of one question of the distractor setting.
 
-    The passage of the first row has both supporting paragraphs; each further row has one
-    paragraph that contains the answer.
-
-    Args:
-        item: Question in the format of HotpotQA's files, or of the hub's files with columns.
+    The passage of the first row has both supporting paragraphs; each further row has one paragraph
+    that contains the answer. The question is in the format of HotpotQA's files, or of the hub's
+    files with columns.
     """
     texts = {title: f"{title}\n{''.join(sentences).strip()}" for title, sentences in _pairs(item)}
     facts = item["supporting_facts"]

@@ -64,11 +64,6 @@ SETTINGS = AnswersSettings
 def run(settings: AnswersSettings, out: Path, *, update: bool = False) -> dict[str, Any]:
     """Trains or resumes, and writes `answers/`, the log and a record into a folder.
 
-    Args:
-        settings: Settings.
-        out: Folder to write.
-        update: Whether to replace an earlier training, finished or not.
-
     Raises:
         UserError: The settings or the data are not valid, or the folder is not free.
     """

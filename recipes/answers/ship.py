@@ -38,13 +38,6 @@ def ship(network: AnswerNetwork, base: Base, folder: Path, card: str, language: 
     Matrices of a BERT are stored in 8 bits, with a graph that computes in 8 bits too; the graph of
     another encoder has 32-bit weights.
 
-    Args:
-        network: Trained network.
-        base: Base of the network.
-        folder: Folder to write.
-        card: Text of the model card.
-        language: Language of the data (ISO 639-1).
-
     Raises:
         UserError: The architecture cannot be exported to ONNX.
     """

@@ -88,11 +88,7 @@ class AnswersTraining:
         self._resume()
 
     def run(self, after_step: Callable[[], None]) -> None:
-        """Trains to the end of the last phase; the network then has the averaged weights.
-
-        Args:
-            after_step: Function to call after each step.
-        """
+        """Trains to the end of the last phase; the network then has the averaged weights."""
         torch.set_num_threads(self.settings.threads)
         saved = time.monotonic()
         state, phases = self.state, self.settings.phases
@@ -210,14 +206,7 @@ class AnswersTraining:
 def validation_scores(
     network: AnswerNetwork, special: tuple[int, int], groups: Sequence[Group], batch: int
 ) -> dict[str, float]:
-    """Returns the mean of each part of the loss over groups, and the share of right labels.
-
-    Args:
-        network: Network.
-        special: Ids of the token at the beginning of a window, and of the token after each part.
-        groups: Groups of windows.
-        batch: Maximum number of tokens of a batch.
-    """
+    """Returns the mean of each part of the loss over groups, and the share of right labels."""
     sums: dict[str, float] = defaultdict(float)
     device = str(network.span.weight.device)
     network.eval()

@@ -86,12 +86,7 @@ class GroupMaker:
         self._room = longest - QUESTION - _SPECIAL
 
     def make(self, draw: Draw, phase: Phase) -> Group:
-        """Returns the windows of one question.
-
-        Args:
-            draw: Question and seed.
-            phase: Phase of the training.
-        """
+        """Returns the windows of one question."""
         rng = np.random.default_rng(draw.seed)
         settings, question = self._settings, self._questions[draw.row]
         question_ids = self._tokens(question.text).ids[:QUESTION]
@@ -161,13 +156,8 @@ def draws(
 ) -> Iterator[list[Draw]]:
     """Yields lists of questions drawn from the sets, without end.
 
-    Within a set, every question is drawn once before any is drawn again.
-
-    Args:
-        rows: Indexes of the questions of each set.
-        weights: Relative shares of the sets in the draws.
-        seed: Seed of the draws.
-        count: Number of questions per list.
+    Within a set, every question is drawn once before any is drawn again. `rows` are the questions
+    of each set, `count` is the number of questions per list.
     """
     names = sorted(name for name in rows if rows[name] and weights.get(name, 0) > 0)
     shares = np.array([weights[name] for name in names])
@@ -189,10 +179,7 @@ def draws(
 def in_batches(groups: Sequence[Group], tokens: int, seed: Sequence[int]) -> list[list[Group]]:
     """Returns batches of groups of similar length, in random order.
 
-    Args:
-        groups: Groups in any order.
-        tokens: Maximum number of tokens of a batch, unless a single group has more.
-        seed: Seed of the order.
+    A batch has at most this number of tokens, unless a single group has more.
     """
     batches: list[list[Group]] = []
     total = 0

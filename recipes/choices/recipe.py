@@ -24,8 +24,9 @@ from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.training import AboveZero
 from leporello.readers.embedded import choices
 from leporello.readers.embedded.choices import TRAITS, option_terms
+from leporello.readers.embedded.encoder import Encoder
+from leporello.readers.embedded.spans import SpanHead
 from leporello.text.tokens import Words
-from recipes import encoder
 from recipes.settings import exclusion
 from recipes.weights import pack, write_model
 
@@ -125,11 +126,7 @@ def fit(
 ) -> Floats:
     """Returns the weights of features that maximise the likelihood of right options.
 
-    Args:
-        features: Features of the options of each question, shape (options, features).
-        right: Index of the right option of each question.
-        weights: Weight of each question.
-        ridge: Strength of regularisation.
+    `features` have the shape (options, features) for each question.
     """
     from scipy.optimize import minimize
 
@@ -175,7 +172,7 @@ def _cross_validated(
 
 def _features(settings: ChoicesSettings, questions: Sequence[Multiple]) -> list[Floats]:
     inputs = [(q.question, q.options, q.passages) for q in questions]
-    head = encoder.head_of(settings.encoder)
+    head = SpanHead(Encoder(settings.encoder))
     return [rows for rows, _ in choices.features(head, inputs)]
 
 

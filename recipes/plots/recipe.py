@@ -77,8 +77,7 @@ def train(settings: PlotsSettings, folder: Path) -> dict[str, Any]:
 def read_plots(rows: Sequence[dict[str, Any]]) -> Plots:
     """Returns the sentences of the summaries of complete stories, by story.
 
-    Args:
-        rows: Rows of SQuALITY, whose first question asks for the plot.
+    The first question of a row of SQuALITY asks for the plot.
     """
     plots: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
     for row in rows:

@@ -113,9 +113,8 @@ class Opinion:
 def read_opinions(folder: Path) -> list[Opinion]:
     """Returns the opinions of a folder with the corpora in their distributed format.
 
-    Args:
-        folder: Folder with NLTK's `sentence_polarity`, `product_reviews_1`, `product_reviews_2` and
-            `pros_cons`, and UCI's `sentiment labelled sentences`, each unpacked.
+    They are NLTK's `sentence_polarity`, `product_reviews_1`, `product_reviews_2` and `pros_cons`,
+    and UCI's `sentiment labelled sentences`, each unpacked.
 
     Raises:
         UserError: A file is missing.

@@ -45,10 +45,7 @@ def read_contracts(
 ) -> Iterator[Contract]:
     """Yields the contracts of a JSON file of ContractNLI.
 
-    Args:
-        path: Path of the file, such as `train.json`.
-        statements: Statements by their keys, in the order of the arrays.
-        excluded: Function that decides whether a text is excluded from training.
+    `statements` have the order of the arrays.
     """
     for row in json.loads(path.read_text(encoding="utf-8"))["documents"]:
         if excluded(row["text"]):
@@ -79,12 +76,8 @@ def read_evidence(
 ) -> Iterator[Contract]:
     """Yields contracts of which only evidence and some other clauses are known.
 
-    Args:
-        path: CSV file with the columns `concatenated_spans`, `hypothesis` and `label` (0 for
-            entailment, 1 for contradiction, 2 for neither), one row per statement, sorted by
-            contract.
-        statements: Statements by their keys, in the order of the arrays.
-        excluded: Function that decides whether a text is excluded from training.
+    The CSV file has the columns `concatenated_spans`, `hypothesis` and `label` (0 for entailment, 1
+    for contradiction, 2 for neither), one row per statement, sorted by contract.
 
     Raises:
         UserError: Rows are not sorted by contract.

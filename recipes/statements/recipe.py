@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from leporello.core.protocols import Positive, Share
 from leporello.core.training import AboveZero
 from leporello.readers.embedded import statements as reader
+from leporello.readers.embedded.encoder import Encoder
+from leporello.readers.embedded.spans import SpanHead
 from leporello.text.english.clauses import clause_vectors, strongest
-from recipes import encoder
 from recipes.settings import exclusion
 from recipes.statements.contracts import (
     LABELS,
@@ -212,7 +213,7 @@ class _UnknownStatements:
         order = np.random.default_rng(settings.seed).permutation(len(complete))[: settings.read]
         chosen = [complete[number] for number in order]
         inputs = [(statement, contract.clauses) for contract in chosen for statement in statements]
-        head = encoder.head_of(settings.encoder)
+        head = SpanHead(Encoder(settings.encoder))
         features = [row for row, _ in reader.observed(head, inputs)]
         self._features = np.array(features).reshape(len(chosen), len(statements), -1)
         self._labels = np.array([contract.labels for contract in chosen])

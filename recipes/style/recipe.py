@@ -92,9 +92,8 @@ def train(settings: StyleSettings, folder: Path) -> dict[str, JSON]:
 def read_works(file: Path, exclude: Path | None = None) -> tuple[Works, int]:
     """Returns texts by author, and the number of excluded texts.
 
-    Args:
-        file: JSON Lines with `author` and `text`, one paragraph per line, without title and notes.
-        exclude: Python file with `is_apart(text)`, or None.
+    The file is JSON Lines with `author` and `text`, one paragraph per line, without title and
+    notes.
 
     Raises:
         UserError: A file cannot be read.
@@ -131,11 +130,6 @@ def glued(works: Works, count: int, seed: int) -> list[Example]:
     """Returns documents of two to four authors; the reference is the author of each paragraph.
 
     A later segment of an author continues the text of the earlier one.
-
-    Args:
-        works: Texts by author, of at least four authors.
-        count: Number of documents.
-        seed: Seed of random draws.
     """
     generator = Random(seed)
     return [_document(works, f"d{seed}-{number}", generator) for number in range(count)]

@@ -117,11 +117,7 @@ def gains(texts: Sequence[str], references: Sequence[str]) -> NDArray[np.float64
     """Returns numbers of words and word pairs that texts share with summaries, shape (texts, 2).
 
     Function words count only in pairs with a content word; otherwise, texts with many function
-    words would be chosen.
-
-    Args:
-        texts: Texts.
-        references: Summaries, over which the mean is computed.
+    words would be chosen. The numbers are means over the summaries.
     """
     sums = np.zeros((len(texts), 2))
     words_of_texts = [_WORD.findall(text.lower()) for text in texts]
@@ -141,10 +137,8 @@ def ridge(
 ) -> NDArray[np.float64]:
     """Returns the weights of features by ridge regression on features of variance 1.
 
-    Args:
-        products: Products of the features, shape (features, features).
-        targets: Products of features and target, shape (features,).
-        penalty: Number that is added to the features' variance of 1.
+    `products` of the features have the shape (features, features), `targets` are products of
+    features and target, shape (features,). `penalty` is added to the variance.
     """
     scale = np.sqrt(np.diag(products)) + 1e-9
     scaled = products / np.outer(scale, scale) + penalty * np.eye(len(scale))

@@ -44,12 +44,7 @@ class Pair:
 
 
 def asked_pairs(questions: Sequence[Question], seed: int) -> Iterator[Pair]:
-    """Yields yes/no questions; about one in ten has a text that does not answer it.
-
-    Args:
-        questions: Questions of all kinds.
-        seed: Seed of random draws.
-    """
+    """Yields yes/no questions; about one in ten has a text that does not answer it."""
     random_ = random.Random(seed)
     yes_no_questions = [question for question in questions if question.yes_no]
     for question in yes_no_questions:
@@ -63,12 +58,7 @@ def asked_pairs(questions: Sequence[Question], seed: int) -> Iterator[Pair]:
 
 
 def claimed_pairs(questions: Sequence[Question], seed: int) -> Iterator[Pair]:
-    """Yields claims from questions with right and wrong answers.
-
-    Args:
-        questions: Questions of all kinds, in the order of the claims.
-        seed: Seed of random draws.
-    """
+    """Yields claims from questions with right and wrong answers."""
     random_ = random.Random(seed)
     passages: dict[str, dict[str, None]] = defaultdict(dict)
     answers: dict[str, list[str]] = defaultdict(list)

@@ -226,10 +226,7 @@ def _scores(
     """Returns percentages of right verdicts on claims, and on questions by data set.
 
     Questions are scored only on yes and no; `always` is the share of the commonest label.
-
-    Args:
-        predicted: Function that returns logits of the labels, shape (pairs, 4).
-        pairs: Pairs for validation.
+    `predicted` returns logits of the labels, shape (pairs, 4).
     """
     logits = predicted(pairs)
     columns = [LABELS.index(name) for name in ("null", "yes", "no")]

@@ -16,9 +16,10 @@ from row_files import json_lines, write_rows
 from leporello.core.errors import UserError
 from leporello.readers.embedded.choices import ChoiceRanker
 from leporello.readers.embedded.statements import StatementJudge
-from recipes import encoder
+from recipes.choices import recipe as choices
 from recipes.command import run_recipe
 from recipes.settings import exclusion
+from recipes.statements import recipe as statements
 
 HYPOTHESES = {"nda-1": "Copies may be made.", "nda-2": "Staff may be told."}
 CLAUSES = {
@@ -31,7 +32,9 @@ CLAUSES = {
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replaces the encoder by rules."""
-    monkeypatch.setattr(encoder, "head_of", PlainHead)
+    for module in (choices, statements):
+        monkeypatch.setattr(module, "Encoder", Path)
+        monkeypatch.setattr(module, "SpanHead", PlainHead)
 
 
 def contract(number: int) -> dict[str, Any]:
