@@ -16,10 +16,10 @@ from row_files import json_lines, write_rows
 from leporello.core.errors import UserError
 from leporello.readers.embedded.choices import ChoiceRanker
 from leporello.readers.embedded.statements import StatementJudge
-from recipes.choices import recipe as choices
+from recipes.choices import recipe as choices_recipe
 from recipes.command import run_recipe
 from recipes.settings import exclusion
-from recipes.statements import recipe as statements
+from recipes.statements import recipe as statements_recipe
 
 HYPOTHESES = {"nda-1": "Copies may be made.", "nda-2": "Staff may be told."}
 CLAUSES = {
@@ -32,7 +32,7 @@ CLAUSES = {
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replaces the encoder by rules."""
-    for module in (choices, statements):
+    for module in (choices_recipe, statements_recipe):
         monkeypatch.setattr(module, "Encoder", Path)
         monkeypatch.setattr(module, "SpanHead", PlainHead)
 

@@ -381,12 +381,19 @@ suites:
 """
 
 
-def test_means_of_groups_need_all_their_columns(tmp_path: Path) -> None:
+def test_means_of_groups_need_all_their_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "sized.yaml"
     path.write_text(SIZED, encoding="utf-8")
+    monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
+    (tmp_path / "babilong").mkdir()
+    for n in (1, 2):
+        story = "1 Ina ran to the hall.\n" + "2 Where is Ina?\thall\t1\n" * 2
+        (tmp_path / f"babilong/qa{n}_facts_train.txt").write_text(story)
     suite = suite_named("sized", [path])
     for name, task in (("a", "babilong/*"), ("b", "babilong/qa2@length=0")):
-        tasks = [f"{task}{',' if '@' in task else '@'}facts=made,samples=2"]
+        tasks = [f"{task}{',' if '@' in task else '@'}samples=2"]
         out = tmp_path / name / "run"
         run([], tasks, config=[path], suite="sized", out=out, workers=0)
     [table] = suite_tables(suite, [tmp_path / "a"], files=[path])
@@ -396,7 +403,7 @@ def test_means_of_groups_need_all_their_columns(tmp_path: Path) -> None:
     parts = [row.parts[f"qa{n}@length=400"].entering or 0 for n in (1, 2)]
     assert means["some"] == sum(parts) / 2
     assert row.average == pytest.approx((means["none"] + 2 * means["some"]) / 3)
-    assert table.notes == ("lead: run with facts=made,samples=2",)
+    assert table.notes == ("lead: run with samples=2",)
     assert [r[2] for r in text_tables(table)[1].rows] == [*suite.columns]
     assert {r["column"] for r in records([table])} == {*suite.columns, *means}
     [table] = suite_tables(suite, [tmp_path / "b"], files=[path])
