@@ -59,8 +59,7 @@ def main(name: str) -> None:
 def run_recipe(name: str, settings: Path, out: Path, *, update: bool = False) -> dict[str, Any]:
     """Runs a recipe, or resumes it; returns its record.
 
-    Raises:
-        UserError: A package is missing, the settings are wrong, or the folder is not free.
+    Raises UserError if a package is missing, the settings are wrong, or the folder is not free.
     """
     require(f"recipe {name!r}", *_NEEDS.get(name, ()))
     if processes() > 1:

@@ -16,11 +16,7 @@ _Settings = TypeVar("_Settings")
 
 
 def read_settings(kind: type[_Settings], path: Path) -> _Settings:
-    """Returns settings from a YAML or JSON file; relative paths count from its folder.
-
-    Raises:
-        ConfigError: All errors in the file.
-    """
+    """Returns settings from a YAML or JSON file; relative paths count from its folder."""
     faults: list[Fault] = []
     relative = _read(kind, read_tree(path), faults)
     if faults:
@@ -76,9 +72,6 @@ def exclusion(path: Path | None, share: float | None = None) -> Callable[[str], 
 
     `path` is a Python file with `is_apart(text)`, which is run; None excludes nothing. `share` is
     its second argument, the share of a text that must match; None leaves the default of the file.
-
-    Raises:
-        UserError: The file cannot be read, or has no such function.
     """
     if path is None:
         return lambda _: False

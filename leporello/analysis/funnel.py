@@ -158,11 +158,7 @@ class Funnel:
 
 
 def funnels(run: Path | str) -> list[Funnel]:
-    """Returns a funnel for each pipeline and task of a run.
-
-    Raises:
-        UserError: See `trace_examples`.
-    """
+    """Returns a funnel for each pipeline and task of a run; raises as `trace_examples`."""
     return count_losses(trace_examples(run))
 
 

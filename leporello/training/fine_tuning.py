@@ -46,13 +46,10 @@ class CheckpointDirectory:
 
     @contextmanager
     def locked(self, settings: Mapping[str, JSON], *, update: bool) -> Iterator[None]:
-        """Locks the directory, after a check that its checkpoints have the same settings.
+        """Locks the directory; raises UserError if its checkpoints have other settings.
 
         Settings are JSON of all that the training depends on. With `update`, checkpoints of other
         settings are removed.
-
-        Raises:
-            UserError: Another process trains there, or the checkpoints have other settings.
         """
         if not is_main_process():  # the main process locks it for all
             yield
@@ -101,11 +98,7 @@ def tune_at_rates(
     validation: TrainingPairs,
     unfinished: CheckpointDirectory,
 ) -> list[RateResult]:
-    """Fine-tunes at each learning rate; returns all candidates for the best checkpoint.
-
-    Raises:
-        UserError: The trainer raised it.
-    """
+    """Fine-tunes at each learning rate; returns all candidates for the best checkpoint."""
     tune = getattr(_module(reader), reader.trainer.partition(":")[2])
     results = []
     for rate in settings.rates:
@@ -121,11 +114,7 @@ def tune_at_rates(
 
 
 def check_settings(reader: FineTunes, settings: Training) -> None:
-    """Checks, before any data are read, that this machine supports the settings.
-
-    Raises:
-        UserError: It does not, or the fine-tuning packages are not installed.
-    """
+    """Raises UserError, before data are read, if this machine does not support the settings."""
     check = getattr(_module(reader), "check", None)
     if check:
         check(reader, settings)
@@ -145,11 +134,7 @@ def tuner_of(reader: Any) -> str:  # noqa: ANN401 -- any reader
 
 
 def check_trainable(pipeline: str, stages: Pipeline) -> None:
-    """Checks that a pipeline's reader can be trained, and that its combiner gives the targets.
-
-    Raises:
-        UserError: One of them cannot.
-    """
+    """Raises UserError if the reader cannot be trained, or the combiner gives no targets."""
     reader = stages.reader
     if not (tuner_of(reader) or isinstance(reader, Learns)):
         raise UserError(

@@ -62,21 +62,13 @@ def write_record(folder: Path, record: TrainingRecord) -> None:
 
 
 def read_record(model: Path) -> TrainingRecord | None:
-    """Returns the record of the training that made a model; None if `train` did not make it.
-
-    Raises:
-        UserError: The record is damaged, or from another version of Leporello.
-    """
+    """Returns the record of the training that made a model; None if `train` did not make it."""
     record = record_in(model.parent)
     return record if record and record.parameters.get("model") == f"./{model.name}" else None
 
 
 def record_in(folder: Path) -> TrainingRecord | None:
-    """Returns the training record in a folder; None without a record.
-
-    Raises:
-        UserError: The record is damaged, or from another version of Leporello.
-    """
+    """Returns the training record in a folder, or None; raises UserError if it is damaged."""
     file = folder / RECORD
     if not file.exists():
         return None

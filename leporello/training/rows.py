@@ -50,11 +50,7 @@ class RowTraining:
 
 
 def places_of(options: TrainOptions) -> list[RowTraining]:
-    """Returns the trainings of a row, for the task of the options or for all its tasks.
-
-    Raises:
-        UserError: The suite has no such row, or the row has no such task.
-    """
+    """Returns the trainings of a row for one task or all; raises UserError for other names."""
     suite = suite_named(options.suite, options.config)
     if options.pipeline not in suite.rows:
         rows = ", ".join(suite.rows)
@@ -80,11 +76,7 @@ def places_of(options: TrainOptions) -> list[RowTraining]:
 
 
 def place_of(options: TrainOptions) -> RowTraining | None:
-    """Returns the only training that the options name; None without a suite.
-
-    Raises:
-        UserError: They name several; or see `places_of`.
-    """
+    """Returns the only training that the options name, or None; raises UserError for several."""
     if not options.suite:
         return None
     places = places_of(options)

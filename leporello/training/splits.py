@@ -133,11 +133,7 @@ class Part:
 
 
 def one_job(verb: str, options: OneJobOptions) -> tuple[Config, PipelineSpec, TaskSpec]:
-    """Returns the config, and the only pipeline and the only task that options of a verb select.
-
-    Raises:
-        UserError: They select several.
-    """
+    """Returns config, pipeline and task of a verb's options; raises UserError for several."""
     names = [options.pipeline] if options.pipeline else []
     loaded = load_config(options.config, options.settings, names)
     point = _only(verb, "pipeline", loaded.select(names))
@@ -161,11 +157,7 @@ class Evaluation:
     cache: Cache | None  # cache of data derived from documents; None disables caching
 
     def check(self) -> None:
-        """Reads the fingerprint and metrics of the validation data, before training starts.
-
-        Raises:
-            UserError: The data are missing or damaged, or a metric is invalid.
-        """
+        """Raises UserError if validation data are missing or damaged, or a metric is invalid."""
         if self.splits.validation is not None:
             metrics_of(checked_metrics(self.splits.validation))
             self.splits.validation.fingerprint()
@@ -182,11 +174,7 @@ class Evaluation:
         return result.scores.get(self.headline, float("-inf"))
 
     def best(self, points: Sequence[PipelineSpec]) -> tuple[PipelineSpec, Result]:
-        """Returns the first point with the highest score, and its result.
-
-        Raises:
-            UserError: Most examples failed, so the scores are meaningless.
-        """
+        """Returns the first best point and its result; raises UserError if most examples failed."""
         results = [(point, self._run(point)) for point in points]
         # `max` keeps the first of equal points, so declared values win ties (decision 26).
         best, result = max(results, key=lambda pair: self.score(pair[1]))

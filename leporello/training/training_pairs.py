@@ -72,11 +72,7 @@ class Supervision:
 
 
 def check_supervises(pipeline: str, stages: Pipeline) -> None:
-    """Checks that a pipeline's combiner gives the target of each read.
-
-    Raises:
-        UserError: It does not.
-    """
+    """Raises UserError if a pipeline's combiner does not give the target of each read."""
     combiner = stages.combiner
     if not isinstance(combiner, Supervises):
         raise UserError(

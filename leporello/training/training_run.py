@@ -86,11 +86,7 @@ class TrainingRun:
         return Evaluation(self.splits, self.limit, self.cache)
 
     def finished(self) -> TrainingRecord | None:
-        """Returns the record of a training with the same settings, sources, models and data.
-
-        Raises:
-            UserError: There is a record, but the data are missing or damaged.
-        """
+        """Returns the record of a training with the same settings, sources, models and data."""
         record = record_in(self.folder)
         if record is None:
             return None
@@ -100,11 +96,7 @@ class TrainingRun:
         return record if all(old[name] == new[name] for name in names) else None
 
     def check_data(self) -> None:
-        """Reads the fingerprints of the training and validation data.
-
-        Raises:
-            UserError: The data are missing or damaged, or a metric is invalid.
-        """
+        """Raises UserError if data are missing or damaged, or a metric is invalid."""
         self.evaluation.check()
         with task_errors(self.splits.task.name):
             self.splits.train.fingerprint()

@@ -19,11 +19,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_budget(text: str) -> tuple[Budget, int | None]:
-    """Returns the limits and the number of points in a text: `30m`, `$2`, `200 runs`.
-
-    Raises:
-        UserError: The text has another form, or a limit is 0.
-    """
+    """Returns the limits and number of points in `30m`, `$2`, `200 runs`; else raises UserError."""
     plain, points = text.strip().lower(), None
     if match := _TIME.fullmatch(plain):
         budget = Budget(seconds=float(match[1]) * _SECONDS[match[2]])
@@ -62,11 +58,7 @@ class Account:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the time or the dollars for another point are spent.
-
-        Raises:
-            UserError: The budget is in dollars, but the reader does not report prices.
-        """
+        """Whether time or dollars are spent; raises UserError for dollars without prices."""
         if self.budget.dollars is not None and not self.is_priced:
             raise UserError(
                 f"--budget {self.text!r}: the reader does not report prices, so dollars cannot"
@@ -76,11 +68,7 @@ class Account:
         return bool(allowed.reached(self.spent + self.reserve))
 
     def check(self) -> None:
-        """Ends work in progress once time or dollars are spent.
-
-        Raises:
-            Stopped: The budget is spent.
-        """
+        """Raises Stopped, which ends work in progress, once time or dollars are spent."""
         if self.is_spent:
             raise Stopped("the budget is spent")
 
@@ -96,11 +84,7 @@ class Account:
         self._paid += Ledger(dollars=dollars or 0.0, seconds=seconds)
 
     def check_enough(self, seconds: float) -> None:
-        """Checks that the budget allows a search of so many seconds with one point.
-
-        Raises:
-            UserError: The budget is too small; the message has the smallest one.
-        """
+        """Raises UserError, with the smallest budget, if a search of such a length has no room."""
         limit, needed = self.budget.seconds, math.ceil(seconds * self.searches)
         several = f", as {self.searches} searches share the budget" if self.searches > 1 else ""
         if self.points is not None and self.points < self.searches:

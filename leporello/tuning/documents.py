@@ -45,12 +45,9 @@ class TunedTask:
 
 
 def tuned_task(spec: TaskSpec, metric: str, limit: int | None) -> TunedTask:
-    """Returns a task with its examples.
+    """Returns a task with its examples; raises UserError if documents are too few to divide.
 
     Without a metric, the task's first one that scores answers one by one is used.
-
-    Raises:
-        UserError: The data or the metric are missing, or documents are too few to divide.
     """
     source: Task = spec.spec.build()
     entries = [*map(entry_of, specs_of([metric]))] if metric else []

@@ -83,10 +83,9 @@ class PointSearch:
         return front
 
     def run(self, baseline: PipelineSpec, title: str) -> None:
-        """Scores the baseline, and then proposed points, until the budget is spent.
+        """Scores the baseline, and proposed points until the budget is spent.
 
-        Raises:
-            UserError: A mistake of the user, or a budget that is too small for one point.
+        Raises UserError if the budget is too small for one point, or no point is new.
         """
         account, began = self.evaluator.account, self.evaluator.account.spent.seconds
         with Progress(title) as progress, suppress(Stopped):
@@ -207,11 +206,7 @@ class PointSearch:
 
 
 def _check_failures(baseline: ScoredPoint) -> None:
-    """Checks that the baseline works, since its scores are meaningless otherwise.
-
-    Raises:
-        UserError: Most examples failed; the message contains the first error.
-    """
+    """Raises UserError if most examples of the baseline failed: its scores are meaningless."""
     examples = [e for task in baseline.measured.values() for rows in task.values() for e in rows]
     failures = [example.failure for example in examples if example.failure]
     if len(failures) * 2 > len(examples):

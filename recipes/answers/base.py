@@ -46,11 +46,7 @@ class Base:
 
 
 def load_base(settings: AnswersSettings) -> Base:
-    """Loads the base of a training.
-
-    Raises:
-        UserError: The base cannot be loaded, or is not an encoder that can be trained here.
-    """
+    """Loads the base of a training; raises UserError if it is not an encoder to train here."""
     if (folder := Path(locate(settings.base))).joinpath(_WEIGHTS).is_file():
         return _trained(folder, settings.window)
     if settings.base.endswith(".onnx"):

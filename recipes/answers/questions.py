@@ -61,13 +61,10 @@ class Question:
 
 
 def read_questions(path: Path) -> Iterator[Question]:
-    """Yields the questions of a file.
+    """Yields the questions of a file; raises UserError with the line of an invalid row.
 
     The file has rows in JSON Lines, or is `.json` in HotpotQA's format; both may be gzipped
     (`.gz`).
-
-    Raises:
-        UserError: The file cannot be read, or a row is not valid; the message names its line.
     """
     check: TypeAdapter[_QuestionRow] = adapter(_QuestionRow)
     try:

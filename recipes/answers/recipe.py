@@ -62,11 +62,7 @@ SETTINGS = AnswersSettings
 
 
 def run(settings: AnswersSettings, out: Path, *, update: bool = False) -> dict[str, Any]:
-    """Trains or resumes, and writes `answers/`, the log and a record into a folder.
-
-    Raises:
-        UserError: The settings or the data are not valid, or the folder is not free.
-    """
+    """Trains or resumes, and writes `answers/`, the log and a record into a folder."""
     device_named(settings.device)
     base = load_base(settings)
     unfinished = CheckpointDirectory(out.with_name(f"{out.name}.unfinished"), _STEPS)
@@ -90,11 +86,9 @@ def run(settings: AnswersSettings, out: Path, *, update: bool = False) -> dict[s
 
 
 def prepare(settings: AnswersSettings) -> TrainingData:
-    """Reads the questions, removes excluded questions, and splits the others by document.
+    """Reads the questions, removes excluded ones, and splits the others by document.
 
-    Raises:
-        UserError: A file cannot be read, a set of the settings does not exist, or no questions are
-            left.
+    Raises UserError if a set of the settings does not exist, or no questions are left.
     """
     everything = [question for file in settings.questions for question in read_questions(file)]
     is_apart = cache(exclusion(settings.exclude))

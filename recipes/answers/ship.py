@@ -36,10 +36,7 @@ def ship(network: AnswerNetwork, base: Base, folder: Path, card: str, language: 
     """Writes graph, weights, tokenizer, card and `config.json` into a new folder.
 
     Matrices of a BERT are stored in 8 bits, with a graph that computes in 8 bits too; the graph of
-    another encoder has 32-bit weights.
-
-    Raises:
-        UserError: The architecture cannot be exported to ONNX.
+    another encoder has 32-bit weights. Raises UserError if ONNX lacks the architecture.
     """
     network = network.cpu().eval()
     if _is_plain_bert(network):

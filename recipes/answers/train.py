@@ -222,11 +222,7 @@ def validation_scores(
 
 
 def device_named(name: str) -> str:
-    """Returns the name of an available device.
-
-    Raises:
-        UserError: The device does not exist.
-    """
+    """Returns the name of a device; raises UserError if it does not exist."""
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
     try:
         torch.empty(0, device=chosen)

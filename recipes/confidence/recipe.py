@@ -89,11 +89,7 @@ class Judged:
 
 
 def run(settings: ConfidenceSettings, folder: Path, *, update: bool = False) -> dict[str, Any]:
-    """Fits a confidence and writes a copy of the model with it; returns the record.
-
-    Raises:
-        UserError: There are too few questions, or the folder is not free.
-    """
+    """Fits a confidence and writes a copy of the model with it; returns the record."""
     del update  # the command has checked that the folder is free
     judged = [*judge(settings)]
     record: dict[str, Any] = {
@@ -168,11 +164,7 @@ def _judged(
 
 
 def fit(judged: Sequence[Judged]) -> Confidence:
-    """Returns the logistic regression of F1 on the signals.
-
-    Raises:
-        UserError: The answers are all right, or all wrong.
-    """
+    """Returns the logistic regression of F1 on the signals; raises UserError if all are equal."""
     from sklearn.linear_model import LogisticRegression
 
     signals = np.array([tuple(asdict(answer.signals).values()) for answer in judged])

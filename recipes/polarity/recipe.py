@@ -115,9 +115,6 @@ def read_opinions(folder: Path) -> list[Opinion]:
 
     They are NLTK's `sentence_polarity`, `product_reviews_1`, `product_reviews_2` and `pros_cons`,
     and UCI's `sentiment labelled sentences`, each unpacked.
-
-    Raises:
-        UserError: A file is missing.
     """
     opinions = [*_sentences(folder), *_snippets(folder), *_products(folder), *_pros_cons(folder)]
     return [opinion for opinion in opinions if opinion.text]

@@ -94,9 +94,6 @@ def read_works(file: Path, exclude: Path | None = None) -> tuple[Works, int]:
 
     The file is JSON Lines with `author` and `text`, one paragraph per line, without title and
     notes.
-
-    Raises:
-        UserError: A file cannot be read.
     """
     is_apart, excluded = exclusion(exclude), 0
     works: defaultdict[str, list[list[str]]] = defaultdict(list)
