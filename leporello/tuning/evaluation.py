@@ -16,7 +16,7 @@ from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import check_files
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
-from leporello.core.records import JSON, Example
+from leporello.core.records import Example
 from leporello.engine.database import finished_in
 from leporello.engine.progress import Listener
 from leporello.engine.results.finished import ExampleStatistics
@@ -165,11 +165,6 @@ class Estimate:
     value: float  # score or difference
     # 95 % bootstrap interval over documents, (low, high); None if a metric cannot be resampled.
     interval: tuple[float, float] | None
-
-    @property
-    def row(self) -> JSON:
-        """The numbers as JSON."""
-        return {"value": self.value, "interval": [*self.interval] if self.interval else None}
 
 
 @dataclass(frozen=True)

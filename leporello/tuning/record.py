@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from leporello.tuning.documents import Documents
 from leporello.tuning.evaluation import Estimate, Evaluator
 
 TUNED = "Chosen by `tune` on"  # in every file that it writes
+_ELSEWHERE = ("pipeline", "config", "tasks", "metrics")  # fields that the file has in other places
 
 
 @dataclass(frozen=True)
@@ -67,31 +69,16 @@ def write_config(
 
 def _record(result: Tuned, documents: Documents, evaluator: Evaluator) -> dict[str, JSON]:
     account = evaluator.account
-    return {
+    fields = {name: value for name, value in asdict(result).items() if name not in _ELSEWHERE}
+    record: dict[str, JSON] = {
+        **json.loads(json.dumps(fields)),
         "tasks": {name: _task(evaluator, name, documents[name]) for name in result.tasks},
-        "chosen": {**result.chosen},
-        "seed": result.seed,
         "budget": account.text,
         "seconds": round(account.spent.seconds, 1),
         "dollars": account.spent.dollars if account.is_priced else None,
-        "points": result.points,
-        "stopped_early": result.stopped,
-        "searches": result.searches,
-        "chosen_on": {
-            "documents": result.documents,
-            "score": result.score,
-            "less_as_it_is": result.gain.row,
-        },
-        "kept_apart": {
-            "documents": result.apart,
-            "score": result.estimate.row,
-            "less_as_it_is": result.apart_gain.row,
-        },
-        "optimism": result.optimism,
-        "harder": result.harder,
-        "front": [{**row} for row in result.front],
         "leporello": __version__,
     }
+    return record
 
 
 def _task(evaluator: Evaluator, name: str, documents: Sequence[str]) -> dict[str, JSON]:
