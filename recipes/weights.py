@@ -58,17 +58,11 @@ def _store(stored: Arrays, name: str, value: NDArray[Any]) -> None:
 
 @dataclass(frozen=True)
 class LearntWords:
-    """Learnt weights of words.
+    """Learnt weights of words."""
 
-    Attributes:
-        words: Words in the order of the weights.
-        weights: Weights, shape (words,).
-        bias: Value of a text without any of the words.
-    """
-
-    words: list[str]
-    weights: NDArray[np.float64]
-    bias: float
+    words: list[str]  # words in the order of the weights
+    weights: NDArray[np.float64]  # Weights, shape (words,)
+    bias: float  # value of a text without any of the words
 
 
 def write_words(learnt: LearntWords, folder: Path, card: str, config: Mapping[str, JSON]) -> None:

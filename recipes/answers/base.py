@@ -28,20 +28,14 @@ _WEIGHTS = "weights.safetensors"
 
 @dataclass(frozen=True)
 class Base:
-    """Encoder to train further, with its tokenizer.
+    """Encoder to train further, with its tokenizer."""
 
-    Attributes:
-        encoder: Encoder without dropout.
-        tokenizer: Tokenizer without truncation and padding.
-        special: Ids of the token at the beginning of a window, and of the token after each part.
-        longest: Maximum number of tokens of a window.
-        trained: Weights of the complete network, by name, if an earlier training is continued.
-    """
-
-    encoder: PreTrainedModel
-    tokenizer: Tokenizer
+    encoder: PreTrainedModel  # encoder without dropout
+    tokenizer: Tokenizer  # tokenizer without truncation and padding
+    # Ids of the token at the beginning of a window, and of the token after each part.
     special: tuple[int, int]
-    longest: int
+    longest: int  # maximum number of tokens of a window
+    # Weights of the complete network, by name, if an earlier training is continued.
     trained: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
 

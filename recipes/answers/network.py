@@ -21,27 +21,16 @@ _NOWHERE = -1e4
 
 @dataclass(frozen=True)
 class WindowBatch:
-    """Windows as tensors, padded to one length.
+    """Windows as tensors, padded to one length."""
 
-    Attributes:
-        ids: Token ids, (windows, length).
-        types: Zero for the question, one for the text.
-        mask: One for tokens, zero for padding.
-        text: True for the tokens of the text.
-        starts: True for the first token of each answer.
-        ends: True for the last token of each answer.
-        labels: Label of each window.
-        groups: Number of each window's group.
-    """
-
-    ids: Tensor
-    types: Tensor
-    mask: Tensor
-    text: Tensor
-    starts: Tensor
-    ends: Tensor
-    labels: Tensor
-    groups: Tensor
+    ids: Tensor  # token ids, (windows, length)
+    types: Tensor  # zero for the question, one for the text
+    mask: Tensor  # one for tokens, zero for padding
+    text: Tensor  # true for the tokens of the text
+    starts: Tensor  # true for the first token of each answer
+    ends: Tensor  # true for the last token of each answer
+    labels: Tensor  # label of each window
+    groups: Tensor  # number of each window's group
 
 
 class AnswerNetwork(nn.Module):

@@ -38,26 +38,18 @@ class _QuestionRow:
 
 @dataclass(frozen=True)
 class Question:
-    """A question with a passage and its answers in the passage.
+    """A question with a passage and its answers in the passage."""
 
-    Attributes:
-        source: Name of the data set.
-        document: Name of the passage's document, unique over all sets.
-        text: Text of the question.
-        passage: Text to read.
-        answers: Right answers as half-open ranges of characters in the passage.
-        yes_no: Answer to a yes/no question, or None. A question with neither this nor answers is
-            not answered by the passage.
-        others: Further passages, which do not answer the question.
-    """
-
-    source: str
-    document: str
-    text: str
-    passage: str
+    source: str  # name of the data set
+    document: str  # name of the passage's document, unique over all sets
+    text: str  # text of the question
+    passage: str  # text to read
+    # Right answers as half-open ranges of characters in the passage.
     answers: tuple[tuple[int, int], ...] = ()
+    # Answer to a yes/no question, or None. A question with neither this nor answers is not answered
+    # by the passage.
     yes_no: Literal["yes", "no"] | None = None
-    others: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  # further passages, which do not answer the question
 
 
 def read_questions(path: Path) -> Iterator[Question]:

@@ -45,17 +45,11 @@ _log = logging.getLogger("leporello")
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Questions of a training.
+    """Questions of a training."""
 
-    Attributes:
-        train: Training questions.
-        validation: Validation questions, on other documents.
-        excluded: Number of excluded questions.
-    """
-
-    train: list[Question]
-    validation: list[Question]
-    excluded: int
+    train: list[Question]  # training questions
+    validation: list[Question]  # validation questions, on other documents
+    excluded: int  # number of excluded questions
 
 
 SETTINGS = AnswersSettings

@@ -28,25 +28,15 @@ _CHUNK = 192  # groups that are sorted into batches together
 
 @dataclass
 class TrainingState:
-    """Progress of a training.
+    """Progress of a training."""
 
-    Attributes:
-        phase: Number of the phase.
-        chunk: Number of the chunk of groups in the phase.
-        batch: Number of the next batch in the chunk.
-        tokens: Number of tokens read in the phase.
-        steps: Total number of steps.
-        all_tokens: Total number of tokens read.
-        seconds: Total time of the steps in seconds.
-    """
-
-    phase: int = 0
-    chunk: int = 0
-    batch: int = 0
-    tokens: int = 0
-    steps: int = 0
-    all_tokens: int = 0
-    seconds: float = 0.0
+    phase: int = 0  # number of the phase
+    chunk: int = 0  # number of the chunk of groups in the phase
+    batch: int = 0  # number of the next batch in the chunk
+    tokens: int = 0  # number of tokens read in the phase
+    steps: int = 0  # total number of steps
+    all_tokens: int = 0  # total number of tokens read
+    seconds: float = 0.0  # total time of the steps in seconds
 
 
 class AnswersTraining:

@@ -23,21 +23,13 @@ _WHOLE = 320  # tokens of a passage without an answer span, for labels of the co
 
 @dataclass(frozen=True)
 class LabelledWindow:
-    """A question and a text, with their targets.
+    """A question and a text, with their targets."""
 
-    Attributes:
-        question: Token ids of the question.
-        text: Token ids of the text.
-        starts: Indexes in `text` of the answers' first tokens.
-        ends: Indexes in `text` of the answers' last tokens.
-        label: Index in `LABELS`.
-    """
-
-    question: Sequence[int]
-    text: Sequence[int]
-    starts: tuple[int, ...] = ()
-    ends: tuple[int, ...] = ()
-    label: int = 0
+    question: Sequence[int]  # token ids of the question
+    text: Sequence[int]  # token ids of the text
+    starts: tuple[int, ...] = ()  # indexes in `text` of the answers' first tokens
+    ends: tuple[int, ...] = ()  # indexes in `text` of the answers' last tokens
+    label: int = 0  # index in `LABELS`
 
     def __len__(self) -> int:
         return len(self.question) + len(self.text) + _SPECIAL
@@ -49,15 +41,10 @@ Group = tuple[LabelledWindow, ...]
 
 @dataclass(frozen=True)
 class Draw:
-    """A question drawn for training.
+    """A question drawn for training."""
 
-    Attributes:
-        row: Index of the question.
-        seed: Seed of its group.
-    """
-
-    row: int
-    seed: tuple[int, ...]
+    row: int  # index of the question
+    seed: tuple[int, ...]  # seed of its group
 
 
 class GroupMaker:

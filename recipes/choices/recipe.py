@@ -39,56 +39,35 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ChoicesSettings:
-    """Settings that determine the result of a training.
+    """Settings that determine the result of a training."""
 
-    Attributes:
-        encoder: Folder of the recipe `answers`' encoder.
-        quality: JSON Lines of SCROLLS' `quality`, cross-validated by story.
-        cosmos: CosmosQA's `valid.csv`.
-        questions: Rows of questions with answers in passages, gzipped JSON Lines, to make
-            multiple-choice questions; wrong options are answers of other questions.
-        source: Name of the set of rows to use.
-        cosmos_weight: Weight of a question of CosmosQA, relative to one of QuALITY.
-        questions_weight: Weight of a question from rows, relative to one of QuALITY.
-        made: Number of questions to make from rows.
-        ridge: Strength of regularisation.
-        exclude: Python file with `is_apart(text, share)`, which is run: texts are left out if it
-            returns true.
-        exclude_share: Second argument of `is_apart`: share of a text that must match.
-        seed: Seed of the questions made from rows.
-    """
-
-    encoder: Path
-    quality: Path
-    cosmos: Path
+    encoder: Path  # folder of the recipe `answers`' encoder
+    quality: Path  # JSON Lines of SCROLLS' `quality`, cross-validated by story
+    cosmos: Path  # CosmosQA's `valid.csv`
+    # Rows of questions with answers in passages, gzipped JSON Lines, to make multiple-choice
+    # questions; wrong options are answers of other questions.
     questions: Path
-    source: str = "fairytaleqa"
-    cosmos_weight: NonNegative = 0.2
+    source: str = "fairytaleqa"  # name of the set of rows to use
+    cosmos_weight: NonNegative = 0.2  # weight of a question of CosmosQA, relative to one of QuALITY
+    # Weight of a question from rows, relative to one of QuALITY.
     questions_weight: NonNegative = 0.3
-    made: Positive = 110
-    ridge: AboveZero = 3.0
+    made: Positive = 110  # number of questions to make from rows
+    ridge: AboveZero = 3.0  # strength of regularisation
+    # Python file with `is_apart(text, share)`, which is run: texts are left out if it returns true.
     exclude: Path | None = None
-    exclude_share: Share = 0.25
-    seed: int = 3
+    exclude_share: Share = 0.25  # second argument of `is_apart`: share of a text that must match
+    seed: int = 3  # seed of the questions made from rows
 
 
 @dataclass(frozen=True)
 class Multiple:
-    """A multiple-choice question.
+    """A multiple-choice question."""
 
-    Attributes:
-        document: Document of the question; its questions are held out together.
-        question: Text of the question.
-        options: Options.
-        passages: Passages to read.
-        right: Index of the right option.
-    """
-
-    document: str
-    question: str
-    options: tuple[str, ...]
-    passages: tuple[str, ...]
-    right: int
+    document: str  # document of the question; its questions are held out together
+    question: str  # text of the question
+    options: tuple[str, ...]  # options
+    passages: tuple[str, ...]  # passages to read
+    right: int  # index of the right option
 
 
 SETTINGS = ChoicesSettings

@@ -43,29 +43,22 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class ConfidenceSettings:
-    """Settings; relative paths count from their file.
+    """Settings; relative paths count from their file."""
 
-    Attributes:
-        questions: Files of questions, as for the recipe `answers`. Questions that the encoder was
-            trained on would make it too confident.
-        sets: Maximum number of questions of each set.
-        model: Folder with `answers`, the encoder whose answers are judged.
-        exclude: Python file with `is_apart(text)`, which is run: questions are left out if it
-            returns true for their passage.
-        passages: Number of passages of a document; other passages of the set fill shorter ones.
-        words: Maximum number of words per chunk.
-        hits: Number of chunks that the reader receives.
-        seed: Seed of draws.
-    """
-
+    # Files of questions, as for the recipe `answers`. Questions that the encoder was trained on
+    # would make it too confident.
     questions: tuple[Path, ...]
-    sets: Mapping[str, Count]
+    sets: Mapping[str, Count]  # maximum number of questions of each set
+    # Folder with `answers`, the encoder whose answers are judged.
     model: ModelSource = "leporello-en"
+    # Python file with `is_apart(text)`, which is run: questions are left out if it returns true for
+    # their passage.
     exclude: Path | None = None
+    # Number of passages of a document; other passages of the set fill shorter ones.
     passages: Positive = 50
-    words: Positive = 100
-    hits: Positive = 12
-    seed: Count = 1
+    words: Positive = 100  # maximum number of words per chunk
+    hits: Positive = 12  # number of chunks that the reader receives
+    seed: Count = 1  # seed of draws
 
 
 SETTINGS = ConfidenceSettings
@@ -73,19 +66,12 @@ SETTINGS = ConfidenceSettings
 
 @dataclass(frozen=True)
 class Judged:
-    """An answer whose correctness is known.
+    """An answer whose correctness is known."""
 
-    Attributes:
-        source: Name of the data set.
-        document: Name of the document.
-        signals: Signals of the answer.
-        f1: F1 of the answer, 0 to 1.
-    """
-
-    source: str
-    document: str
-    signals: Signals
-    f1: float
+    source: str  # name of the data set
+    document: str  # name of the document
+    signals: Signals  # signals of the answer
+    f1: float  # F1 of the answer, 0 to 1
 
 
 def run(settings: ConfidenceSettings, folder: Path, *, update: bool = False) -> dict[str, Any]:

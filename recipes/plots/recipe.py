@@ -41,15 +41,10 @@ Plots = dict[str, list[list[str]]]
 
 @dataclass(frozen=True)
 class PlotsSettings:
-    """Settings; relative paths count from their file.
+    """Settings; relative paths count from their file."""
 
-    Attributes:
-        data: Files of SQuALITY, JSON Lines.
-        exclude: Python file with `is_apart(text)`, which is run: stories are left out if it returns
-            true.
-    """
-
-    data: tuple[Path, ...]
+    data: tuple[Path, ...]  # files of SQuALITY, JSON Lines
+    # Python file with `is_apart(text)`, which is run: stories are left out if it returns true.
     exclude: Path | None = None
 
 

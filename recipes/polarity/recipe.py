@@ -45,15 +45,10 @@ _SIGN = re.compile(r"\[([+-])\d\]")
 
 @dataclass(frozen=True)
 class PolaritySettings:
-    """Settings; relative paths count from their file.
+    """Settings; relative paths count from their file."""
 
-    Attributes:
-        data: Folder for `read_opinions`.
-        exclude: Python file with `is_apart(text)`, which is run: opinions are left out if it
-            returns true.
-    """
-
-    data: Path
+    data: Path  # folder for `read_opinions`
+    # Python file with `is_apart(text)`, which is run: opinions are left out if it returns true.
     exclude: Path | None = None
 
 
@@ -97,17 +92,11 @@ def fit(opinions: Sequence[Opinion]) -> LearntWords:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A short opinion with its label.
+    """A short opinion with its label."""
 
-    Attributes:
-        text: Text of the opinion.
-        is_positive: Whether the opinion is positive.
-        source: Name of the corpus.
-    """
-
-    text: str
-    is_positive: bool
-    source: str
+    text: str  # text of the opinion
+    is_positive: bool  # whether the opinion is positive
+    source: str  # name of the corpus
 
 
 def read_opinions(folder: Path) -> list[Opinion]:

@@ -24,23 +24,15 @@ _DIGITS = 5
 
 @dataclass(frozen=True)
 class RouteSettings:
-    """Settings; relative paths count from their file.
+    """Settings; relative paths count from their file."""
 
-    Attributes:
-        run: Directory of a finished run of all pipelines on the train split of the task.
-        task: Name of the task.
-        pipelines: Names of the pipelines, in the order of the routes; the first wins ties.
-        metric: Metric that compares the pipelines; if empty, the task's first.
-        seen: Minimum number of questions with a word.
-        strength: Weight of the data, relative to the prior that words have no influence.
-    """
-
-    run: Path
-    task: str
+    run: Path  # directory of a finished run of all pipelines on the train split of the task
+    task: str  # name of the task
+    # Names of the pipelines, in the order of the routes; the first wins ties.
     pipelines: tuple[str, ...]
-    metric: str = ""
-    seen: Positive = 2
-    strength: float = 1.0
+    metric: str = ""  # metric that compares the pipelines; if empty, the task's first
+    seen: Positive = 2  # minimum number of questions with a word
+    strength: float = 1.0  # weight of the data, relative to the prior that words have no influence
 
     def __post_init__(self) -> None:
         if len(set(self.pipelines)) < 2 or len(set(self.pipelines)) < len(self.pipelines):  # noqa: PLR2004

@@ -23,21 +23,14 @@ _COVERED = 0.5  # minimum overlap of clause and evidence, as a share of the shor
 
 @dataclass(frozen=True)
 class Contract:
-    """A contract, or some of its clauses.
+    """A contract, or some of its clauses."""
 
-    Attributes:
-        id: Id, unique over all files.
-        clauses: Clauses in order.
-        evidence: Index of the label that each clause supports, shape (clauses, statements).
-        labels: Index of the label of each statement, shape (statements,).
-        complete: Whether all clauses are known.
-    """
-
-    id: str
-    clauses: tuple[str, ...]
+    id: str  # Id, unique over all files
+    clauses: tuple[str, ...]  # clauses in order
+    # Index of the label that each clause supports, shape (clauses, statements).
     evidence: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    complete: bool
+    labels: NDArray[np.int64]  # index of the label of each statement, shape (statements,)
+    complete: bool  # whether all clauses are known
 
 
 def read_contracts(

@@ -42,34 +42,22 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StatementsSettings:
-    """Settings that determine the result of a training.
+    """Settings that determine the result of a training."""
 
-    Attributes:
-        contracts: ContractNLI's JSON files.
-        encoder: Folder of the recipe `answers`' encoder, which reads unknown statements.
-        evidence: CSV files of evidence from further contracts.
-        size: Number of hashed terms.
-        clause_c: Inverse strength of regularisation of the regressions of clauses.
-        label_c: Inverse strength of regularisation of the regression of labels.
-        read: Number of contracts that the encoder reads.
-        exclude: Python file with `is_apart(text, share)`, which is run: contracts are left out if
-            it returns true.
-        exclude_share: Second argument of `is_apart`: share of a contract that must match.
-        folds: Number of folds of the cross-validation.
-        seed: Seed of the folds.
-    """
-
-    contracts: tuple[Path, ...]
-    encoder: Path
-    evidence: tuple[Path, ...] = ()
-    size: Positive = 32768
-    clause_c: AboveZero = 10.0
-    label_c: AboveZero = 1.0
-    read: Positive = 18
+    contracts: tuple[Path, ...]  # ContractNLI's JSON files
+    encoder: Path  # folder of the recipe `answers`' encoder, which reads unknown statements
+    evidence: tuple[Path, ...] = ()  # CSV files of evidence from further contracts
+    size: Positive = 32768  # number of hashed terms
+    clause_c: AboveZero = 10.0  # inverse strength of regularisation of the regressions of clauses
+    label_c: AboveZero = 1.0  # inverse strength of regularisation of the regression of labels
+    read: Positive = 18  # number of contracts that the encoder reads
+    # Python file with `is_apart(text, share)`, which is run: contracts are left out if it returns
+    # true.
     exclude: Path | None = None
+    # Second argument of `is_apart`: share of a contract that must match.
     exclude_share: Share = 0.25
-    folds: Positive = 4
-    seed: int = 1
+    folds: Positive = 4  # number of folds of the cross-validation
+    seed: int = 1  # seed of the folds
 
 
 SETTINGS = StatementsSettings

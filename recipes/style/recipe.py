@@ -49,15 +49,10 @@ _CHARACTERS = 30_000, 50_000
 
 @dataclass(frozen=True)
 class StyleSettings:
-    """Settings; relative paths count from their file.
+    """Settings; relative paths count from their file."""
 
-    Attributes:
-        works: File for `read_works`.
-        exclude: Python file with `is_apart(text)`, which is run: works are left out if it returns
-            true.
-    """
-
-    works: Path
+    works: Path  # file for `read_works`
+    # Python file with `is_apart(text)`, which is run: works are left out if it returns true.
     exclude: Path | None = None
 
 

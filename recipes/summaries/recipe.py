@@ -31,53 +31,33 @@ Moments = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class SummarySource:
-    """Rows of one source.
+    """Rows of one source."""
 
-    Attributes:
-        source: Name of the format of its files.
-        path: File or folder; relative paths count from the file of the settings.
-        share: Relative weight of the source within its kind.
-    """
-
-    source: str
-    path: Path
-    share: float
+    source: str  # name of the format of its files
+    path: Path  # file or folder; relative paths count from the file of the settings
+    share: float  # relative weight of the source within its kind
 
 
 @dataclass(frozen=True)
 class SummaryFit:
-    """Settings of one kind of summary.
+    """Settings of one kind of summary."""
 
-    Attributes:
-        penalty: Number that is added to the features' variance of 1.
-        sets: Sources of training data.
-        redundancy: Penalty of a repetition, in standard deviations of the score.
-        words: Length in words.
-        power: Exponent of the length as a function of the texts' length.
-    """
-
-    penalty: float
-    sets: tuple[SummarySource, ...]
+    penalty: float  # number that is added to the features' variance of 1
+    sets: tuple[SummarySource, ...]  # sources of training data
+    # Penalty of a repetition, in standard deviations of the score.
     redundancy: int | float | None = None
-    words: int | float | None = None
-    power: int | float | None = None
+    words: int | float | None = None  # length in words
+    power: int | float | None = None  # exponent of the length as a function of the texts' length
 
 
 @dataclass(frozen=True)
 class SummariesSettings:
-    """Settings; relative paths count from their file.
+    """Settings; relative paths count from their file."""
 
-    Attributes:
-        questions: Maximum number of questions per set.
-        seed: Seed of the draw of questions.
-        kinds: Settings by kind of summary.
-        exclude: Python file with `is_apart(text)`, which is run: texts are left out if it returns
-            true.
-    """
-
-    questions: int
-    seed: int
-    kinds: dict[str, SummaryFit]
+    questions: int  # maximum number of questions per set
+    seed: int  # seed of the draw of questions
+    kinds: dict[str, SummaryFit]  # settings by kind of summary
+    # Python file with `is_apart(text)`, which is run: texts are left out if it returns true.
     exclude: Path | None = None
 
 

@@ -26,21 +26,13 @@ _FROM_TEXT = 0.7  # probability of using wrong answers from a source, so that no
 
 @dataclass(frozen=True)
 class Pair:
-    """A claim or yes/no question with a text.
+    """A claim or yes/no question with a text."""
 
-    Attributes:
-        source: Name of the data set.
-        document: Document of the text.
-        claim: Claim or yes/no question.
-        text: Text to read.
-        label: `yes` if the text confirms it, `no` if the text contradicts it, otherwise `null`.
-    """
-
-    source: str
-    document: str
-    claim: str
-    text: str
-    label: str
+    source: str  # name of the data set
+    document: str  # document of the text
+    claim: str  # claim or yes/no question
+    text: str  # text to read
+    label: str  # `yes` if the text confirms it, `no` if the text contradicts it, otherwise `null`
 
 
 def asked_pairs(questions: Sequence[Question], seed: int) -> Iterator[Pair]:

@@ -45,42 +45,24 @@ _HEAD = ("label.weight", "label.bias")
 
 @dataclass(frozen=True)
 class VerdictsSettings:
-    """Settings that determine the result of a training.
+    """Settings that determine the result of a training."""
 
-    Attributes:
-        encoder: Folder of the recipe `answers`' encoder, a BERT.
-        questions: Files of rows that the encoder was trained on.
-        claims: Number of claims to train on.
-        asked: Number of yes/no questions to train on.
-        frozen: Number of first layers that are not trained.
-        rank: Rank of the stored changes of matrices.
-        learning_rate: Learning rate at the beginning, which falls to 0.
-        head_rate: Learning rate of the head, as a multiple of `learning_rate`.
-        warmup: Share of the batches over which the rate rises.
-        batch: Maximum number of tokens of a batch.
-        text: Maximum number of tokens of a text.
-        validation: Share of the documents for validation.
-        exclude: Python file with `is_apart(text)`, which is run: texts are left out if it returns
-            true.
-        threads: Number of threads.
-        seed: Seed of the split, of random draws, and of the order.
-    """
-
-    encoder: Path
-    questions: tuple[Path, ...]
-    claims: Count = 5000
-    asked: Count = 3000
-    frozen: Count = 6
-    rank: Positive = 32
-    learning_rate: AboveZero = 1.2e-4
-    head_rate: AboveZero = 4.0
-    warmup: PartOf = 0.06
-    batch: Positive = 1600
-    text: Positive = 176
-    validation: PartOf = 0.03
+    encoder: Path  # folder of the recipe `answers`' encoder, a BERT
+    questions: tuple[Path, ...]  # files of rows that the encoder was trained on
+    claims: Count = 5000  # number of claims to train on
+    asked: Count = 3000  # number of yes/no questions to train on
+    frozen: Count = 6  # number of first layers that are not trained
+    rank: Positive = 32  # rank of the stored changes of matrices
+    learning_rate: AboveZero = 1.2e-4  # learning rate at the beginning, which falls to 0
+    head_rate: AboveZero = 4.0  # learning rate of the head, as a multiple of `learning_rate`
+    warmup: PartOf = 0.06  # share of the batches over which the rate rises
+    batch: Positive = 1600  # maximum number of tokens of a batch
+    text: Positive = 176  # maximum number of tokens of a text
+    validation: PartOf = 0.03  # share of the documents for validation
+    # Python file with `is_apart(text)`, which is run: texts are left out if it returns true.
     exclude: Path | None = None
-    threads: Positive = 1
-    seed: int = 1
+    threads: Positive = 1  # number of threads
+    seed: int = 1  # seed of the split, of random draws, and of the order
 
 
 SETTINGS = VerdictsSettings
