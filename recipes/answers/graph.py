@@ -24,9 +24,7 @@ _CONTRIB = "com.microsoft"
 class _Builder:
     """Collects nodes and the names of their weights.
 
-    Args:
-        shapes: Shape of each weight.
-        int8: Whether matrices of layers are multiplied in 8 bits.
+    With `int8`, matrices of layers are multiplied in 8 bits.
     """
 
     def __init__(self, shapes: Mapping[str, Sequence[int]], *, int8: bool) -> None:

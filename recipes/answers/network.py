@@ -36,9 +36,7 @@ class WindowBatch:
 class AnswerNetwork(nn.Module):
     """Scores every token of a window as start and end of the answer, and the labels of the window.
 
-    Args:
-        encoder: Encoder whose states the heads read.
-        frozen: Number of first layers that are not trained.
+    The first `frozen` layers are not trained.
     """
 
     def __init__(self, encoder: PreTrainedModel, frozen: int = 0) -> None:

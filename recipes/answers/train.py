@@ -42,12 +42,7 @@ class TrainingState:
 class AnswersTraining:
     """A running training.
 
-    Args:
-        settings: Settings.
-        base: Base to train.
-        maker: Maker of groups.
-        rows: Indexes of the questions of each set.
-        folder: Folder of checkpoint, snapshots and log; a checkpoint in it is resumed.
+    A checkpoint in the folder is resumed.
     """
 
     def __init__(

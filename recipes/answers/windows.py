@@ -50,12 +50,7 @@ class Draw:
 class GroupMaker:
     """Makes the group of windows of a question.
 
-    Args:
-        questions: All questions.
-        negatives: For each question, the passages without its answer, nearest first.
-        tokenizer: Tokenizer of the encoder.
-        settings: Settings of the training.
-        longest: Maximum number of tokens of a window.
+    `negatives` are the passages without the answer of each question, nearest first.
     """
 
     def __init__(

@@ -142,13 +142,3 @@ def test_offline_the_error_gives_advice(tmp_path: Path, monkeypatch: pytest.Monk
     message = str(caught.value)
     assert "the hub at http://127.0.0.1:9 cannot be reached" in message
     assert f"save it as {tmp_path / 'muld' / 'vlsp_test.json.bz2'}" in message
-
-
-def test_a_full_disk_is_reported_before_the_download(
-    hub: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(hub, "tau/scrolls", "qasper.zip", b"x" * 3_000_000)
-    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1_000_000}))
-    with pytest.raises(UserError, match="3 MB are needed, but only 1 MB are free"):
-        fetched_of({"t": Scrolls("qasper")}, tmp_path)
-    assert ranges(hub) == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,11 +110,6 @@ def _complete(url: str, remote: HfFileMetadata, partial: Path) -> None:
         # Longer than the file: another program wrote it, and nothing of it can be trusted.
         if file.tell() > size:
             file.truncate(0)
-        if (missing := size - file.tell()) > (free := shutil.disk_usage(partial.parent).free):
-            raise UserError(
-                f"{partial.parent}: {missing / 1e6:,.0f} MB are needed, but only"
-                f" {free / 1e6:,.0f} MB are free; free disk space, or set another folder by --data"
-            )
         http_get(
             url,
             file,
