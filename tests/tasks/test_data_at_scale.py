@@ -328,22 +328,21 @@ def test_a_webdataset_is_read_as_documents_with_rows(tmp_path: Path) -> None:
         task.check()
 
 
-CARD = """---
-configs:
-- config_name: default
-  data_files:
-  - split: train
-    path: "data/train-*"
-  - {split: test, path: [odd/*.parquet]}
----
-"""
+CONFIGS = [
+    {
+        "config_name": "default",
+        "data_files": [
+            {"split": "train", "path": "data/train-*"},
+            {"split": "test", "path": ["odd/*.parquet"]},
+        ],
+    }
+]
 
 
 def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for n, part in enumerate((RENAMED[:4], RENAMED[4:])):
         as_parquet(tmp_path / f"{n}.parquet", part)
     files = {
-        "README.md": CARD.encode(),
         "data/train-0.jsonl.gz": gzip.compress(json_lines(RENAMED[:4])),
         "data/train-1.jsonl": json_lines(RENAMED[4:]),
         "odd/0.parquet": (tmp_path / "0.parquet").read_bytes(),
@@ -352,11 +351,12 @@ def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.Mo
     }
     with serving(Web()) as web:
         monkeypatch.setenv("HF_ENDPOINT", web.url)
-        tree = [
-            {"type": "file", "path": p, "size": len(c), "oid": hashlib.sha1(c).hexdigest()}  # noqa: S324 -- as in git
+        listed = [
+            {"rfilename": p, "size": len(c), "blobId": hashlib.sha1(c).hexdigest()}  # noqa: S324 -- as in git
             for p, c in files.items()
         ]
-        web.files["/api/datasets/me/set/tree/main"] = json.dumps(tree).encode()
+        facts = {"id": "me/set", "siblings": listed, "cardData": {"configs": CONFIGS}}
+        web.files["/api/datasets/me/set"] = json.dumps(facts).encode()
         web.files |= {f"/datasets/me/set/resolve/main/{p}": c for p, c in files.items()}
         url = to_path("hf://datasets/me/set")
         check(Table(url, columns=NAMES))

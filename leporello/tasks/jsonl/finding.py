@@ -21,7 +21,6 @@ from leporello.tasks.official.download import explained, fetch_file
 
 _DICT, _STATE = "dataset_dict.json", "state.json"  # files of the library `datasets`
 SCHEME = "hf://datasets/"
-_CARD = "README.md"
 
 
 def find_files(path: Path, split: str, suffixes: Collection[str]) -> tuple[Path, ...]:
@@ -89,13 +88,12 @@ def hub_files(url: str, split: str, suffixes: tuple[str, ...]) -> tuple[Path, ..
     """
     owner, name, *path = [*filter(None, url.removeprefix(SCHEME).split("/")), ""][:-1] or ["", ""]
     repository, config = f"{owner}/{name}", "/".join(path)
-    hashes = _file_hashes(repository)
+    hashes, card = _repository(repository)
     rows = sorted(file for file in hashes if file.endswith(suffixes))
     split_name = split or "train"
     if config in hashes:
         matching = [config]
     else:
-        card = _card(repository, hashes)
         matching = _by_card(card, config, split_name, rows) or _by_name(rows, config, split_name)
     if not matching:
         of = f"split {split_name!r}" + (f" of {config!r}" if config else "")
@@ -104,14 +102,17 @@ def hub_files(url: str, split: str, suffixes: tuple[str, ...]) -> tuple[Path, ..
     return tuple(_fetched(repository, file, hashes) for file in matching)
 
 
-def _file_hashes(repository: str) -> dict[str, str]:
+def _repository(repository: str) -> tuple[Mapping[str, str], Sequence[Mapping[str, Any]]]:
+    """Returns the hash of each file of a data set, and the configurations of its card."""
+    # The card lists the files of a split, as `datasets` reads it. That library would bring pandas
+    # and dill to the base install (decision 38).
     from huggingface_hub import HfApi
-    from huggingface_hub.hf_api import RepoFile
 
     api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
     with explained(Published(repository, "its files", ""), cache_directory() / "hub"):
-        tree = api.list_repo_tree(repository, recursive=True, repo_type="dataset")
-        return {file.path: file.blob_id for file in tree if isinstance(file, RepoFile)}
+        facts = api.dataset_info(repository, files_metadata=True)
+    hashes = {file.rfilename: str(file.blob_id) for file in facts.siblings or ()}
+    return hashes, (facts.card_data and facts.card_data.get("configs")) or ()
 
 
 def _fetched(repository: str, file: str, hashes: Mapping[str, str]) -> Path:
@@ -121,16 +122,6 @@ def _fetched(repository: str, file: str, hashes: Mapping[str, str]) -> Path:
     if path.exists():
         os.utime(folder)  # `cache gc` reads the time of the last use
     return fetch_file(repository, Published(repository, file, path.name), path).path
-
-
-def _card(repository: str, hashes: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
-    # The card lists the files of a split, as `datasets` reads it. That library would bring pandas
-    # and dill to the base install (decision 38).
-    from huggingface_hub import metadata_load
-
-    card = metadata_load(_fetched(repository, _CARD, hashes)) if _CARD in hashes else {}
-    configs: Sequence[Mapping[str, Any]] = (card or {}).get("configs") or ()
-    return configs
 
 
 def _by_card(
