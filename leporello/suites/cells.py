@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, ValidationError
 
 from leporello.analysis.comparison.scores import Draws, scores_of
+from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.config.parameters import adapter
 from leporello.config.suites import Suite
 from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_you_mean, reworded
 from leporello.core.yaml.tree import Tree, read_tree
-from leporello.jobs.directory import RunDirectory, runs_in
-from leporello.jobs.files import JobFiles
+from leporello.jobs.directory import runs_in
 from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics.statistics import StatisticsTable
 
@@ -177,28 +177,26 @@ def cells_of(runs: Sequence[Path], suite: Suite) -> list[Cell]:
 
 
 def _of_run(path: Path, suite: Suite) -> Iterator[Cell]:
-    directory = RunDirectory.of_run(path)
-    expected = directory.expected()
-    for job, signature in directory.jobs().items():
-        if suite.has(job[1]):
-            cell = _cell(directory, job, signature, expected[job])
+    run = FinishedRun.at(path)
+    expected = run.directory.expected()
+    for job in run.jobs:
+        if suite.has(job.task):
+            cell = _cell(job, expected[job.pipeline, job.task])
             if cell.examples:
                 yield cell
 
 
-def _cell(
-    run: RunDirectory, job: tuple[str, str], signature: Mapping[str, Any], expected: int | None
-) -> Cell:
+def _cell(job: FinishedJob, expected: int | None) -> Cell:
     tables: dict[str, StatisticsTable] = defaultdict(StatisticsTable)
     examples = failures = unscored = 0
-    for example in JobFiles(run, *job).statistics():
+    for example in job.files.statistics():
         examples, failures = examples + 1, failures + (example.failure is not None)
         unscored += all(statistics is None for statistics in example.statistics.values())
         for name, statistics in example.statistics.items():
             table = tables[name]
             if statistics is not None:
                 table.append(statistics)
-    metrics = metrics_of_run(signature, [*tables])
+    metrics = metrics_of_run(job.signature, [*tables])
     results = {n: scores_of(metrics[n], [tables[n]], None, _DRAWS)[0] for n in metrics}
     scores = {name: value for score in results.values() for name, value in score.others.items()}
     ends = {metrics[n].headline: score.interval for n, score in results.items() if score.interval}
@@ -206,16 +204,17 @@ def _cell(
         if name.startswith("accuracy["):
             size = name.removeprefix("accuracy")
             ends[name] = (scores[f"low{size}"], scores[f"high{size}"])
-    task = signature["task"]  # in 0.2, `normalised` was a parameter of the task
-    merged = JobFiles(run, *job).read("metrics.json")
+    task = job.signature["task"]  # in 0.2, `normalised` was a parameter of the task
+    merged = job.files.read("metrics.json")
     return Cell(
-        run.path,
-        *job,
-        stages=signature["pipeline"],
+        job.run.directory.path,
+        job.pipeline,
+        job.task,
+        stages=job.signature["pipeline"],
         split=str(task.get("split", "")),
         examples=examples,
         expected=expected,
-        limited=not JobFiles(run, *job).is_complete(None),
+        limited=not job.files.is_complete(None),
         failures=failures,
         unscored=unscored,
         scores=scores,

@@ -8,15 +8,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from leporello.config import load_config
-from leporello.config.metrics import metrics_of
+from leporello.analysis.finished import FinishedRun
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import write_json
 from leporello.core.protocols import Positive
 from leporello.core.records import JSON
 from leporello.engine.task_examples import examples_of
-from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import JobFiles
 from leporello.text.word_classifier import WordClassifier, word_features
 
 _DIGITS = 5
@@ -112,26 +109,24 @@ def fit(
 
 def _scores(settings: RouteSettings) -> Iterator[tuple[str, tuple[float, ...]]]:
     """Yields each question with the score of each pipeline."""
-    directory = RunDirectory(settings.run)
-    if not directory.config.exists():
-        raise UserError(f"{settings.run} is not the directory of a run")
-    config = load_config([directory.config])
-    if settings.task not in config.tasks:
-        raise UserError(
-            f"the run has no task {settings.task!r}{did_you_mean(settings.task, config.tasks)}"
-        )
-    source = config.tasks[settings.task].spec.build()
-    metrics = metrics_of(config.tasks[settings.task].metrics_of(source))
-    name = settings.metric or next(iter(metrics))
-    if name not in metrics:
-        raise UserError(f"the task has no metric {name!r}{did_you_mean(name, metrics)}")
-    by_pipeline = []
+    by_task = FinishedRun.at(settings.run).by_task
+    if settings.task not in by_task:
+        hint = did_you_mean(settings.task, by_task)
+        raise UserError(f"the run has no task {settings.task!r}{hint}")
+    jobs = {job.pipeline: job for job in by_task[settings.task]}
     for pipeline in settings.pipelines:
-        if not directory.results(pipeline, settings.task).exists():
+        if pipeline not in jobs:
             raise UserError(f"the run has no results of pipeline {pipeline!r} on {settings.task!r}")
-        stored = JobFiles(directory, pipeline, settings.task).statistics()
-        by_pipeline.append({row.id: row.statistics.get(name) for row in stored})
-    for example in examples_of(source, settings.task):
+    first = jobs[settings.pipelines[0]]
+    name = settings.metric or next(iter(first.metrics))
+    if name not in first.metrics:
+        raise UserError(f"the task has no metric {name!r}{did_you_mean(name, first.metrics)}")
+    metric = first.metrics[name]
+    by_pipeline = [
+        {row.id: row.statistics.get(name) for row in jobs[pipeline].files.statistics()}
+        for pipeline in settings.pipelines
+    ]
+    for example in examples_of(first.source, settings.task):
         statistics = [s for rows in by_pipeline if (s := rows.get(example.id)) is not None]
         if example.question and len(statistics) == len(by_pipeline):
-            yield example.question, tuple(map(metrics[name].score, statistics))
+            yield example.question, tuple(map(metric.score, statistics))
