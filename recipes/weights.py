@@ -30,6 +30,11 @@ def write_model(path: Path, files: Mapping[str, bytes], config: Mapping[str, JSO
     write_json(path / "config.json", {**config, "sha256": checksums})
 
 
+def card_of(recipe: str) -> str:
+    """Returns the text of the model card of a recipe, with fields for its numbers."""
+    return Path(__file__).with_name(recipe).joinpath("card.md").read_text(encoding="utf-8")
+
+
 def pack(weights: Arrays, differences: dict[str, tuple[Any, Any]] | None = None) -> bytes:
     """Returns weights as the content of a safetensors file, with matrices in 8 bits.
 

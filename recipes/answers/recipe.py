@@ -34,6 +34,7 @@ from recipes.answers.train import (
 )
 from recipes.answers.windows import Draw, Group, GroupMaker
 from recipes.settings import exclusion
+from recipes.weights import card_of
 
 _NEGATIVES = 8  # maximum number of passages without the answer per question
 _VALIDATED = 40  # maximum number of validation questions per set
@@ -166,25 +167,5 @@ def _card(record: Mapping[str, Any]) -> str:
     settings = record["settings"]
     sets = "\n".join(f"| {name} | {count:,} |" for name, count in record["questions"].items())
     scores = ", ".join(f"{name} {value:.3f}" for name, value in record["validation"].items())
-    return f"""# Answers: a reader of passages
-
-An encoder that reads a question and a passage, and predicts the span of the answer, yes or no, or
-that the passage has no answer.
-
-**Base.** {settings["base"]}; its first {settings["frozen"]} layers and its word embeddings are
-unchanged.
-
-**Data.** {record["excluded"]:,} questions were excluded; validation has other documents.
-
-| set | questions to train on |
-|---|---|
-{sets}
-
-**Recipe.** `answers`: {record["steps"]:,} steps, {record["tokens"]:,} tokens, seed
-{settings["seed"]}; all settings are in `{RECORD}`.
-
-**Validation.** On {record["validated"]:,} questions ({_VALIDATED} of each set at most):
-{scores or "none"}.
-
-Before you publish it, add licences of base and data, scores with intervals, and limits.
-"""
+    fields = {**settings, **record, "sets": sets, "scores": scores or "none", "most": _VALIDATED}
+    return card_of("answers").format(**fields)

@@ -16,25 +16,11 @@ from leporello.core.records import JSON
 from leporello.readers.word_evidence import plot_words
 from leporello.text.sentences import sentence_spans
 from recipes.settings import exclusion
-from recipes.weights import LearntWords, write_words
+from recipes.weights import LearntWords, card_of, write_words
 
 _FEWEST = 5  # minimum number of sentences of a summary
 _STORIES = 3  # minimum number of stories of a word, to exclude names
 _REGULARISATION = 100.0
-
-_CARD = """\
-# Plots
-
-Weights of {words} words and pairs of words: a ridge regression on the position of a sentence in a
-story's summary; English. `Precedence` uses them to decide which of two parts of a story comes
-first.
-
-- *Data*: {summaries} summaries of {stories} stories, SQuALITY v1.3 (Wang et al. 2022), CC BY 4.0.
-- *Recipe*: `recipes/plots`. {excluded} stories were left out, because they are documents of the
-  final measurement.
-- *Scores*: docs/decisions/0023-ordering.md.
-- *Limits*: science fiction of the fifties; it has seen only summaries.
-"""
 
 Plots = dict[str, list[list[str]]]
 
@@ -64,7 +50,7 @@ def train(settings: PlotsSettings, folder: Path) -> dict[str, Any]:
         "summaries": sum(map(len, plots.values())),
         "excluded": len(before) - len(after),
     }
-    card = _CARD.format(words=len(learnt.words), **counts)
+    card = card_of("plots").format(words=len(learnt.words), **counts)
     write_words(learnt, folder, card, counts)
     return {**counts, "words": len(learnt.words)}
 

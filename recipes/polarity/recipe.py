@@ -16,7 +16,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.readers.word_evidence import opinion_words
 from recipes.settings import exclusion
-from recipes.weights import LearntWords, write_words
+from recipes.weights import LearntWords, card_of, write_words
 
 _FEWEST = 3  # minimum number of opinions with a word
 _STRENGTH = 0.2  # inverse strength of regularisation
@@ -24,20 +24,6 @@ _WEIGHTS = {"pros_cons": 0.05}  # many phrases that are not sentences, unlike re
 # Correction of sums of weights for reviews, which are longer than the sentences of the data, have
 # dependent words, and mention disadvantages even if they are positive (decision 22).
 _SLOPE, _OFFSET = 0.8, 0.5
-_CARD = """\
-# Polarity
-
-Weights of {words} words and negated words: a logistic regression; English. `Polarity` uses them to
-separate positive from negative reviews.
-
-- *Data*, all CC BY 4.0: {counts}. Sentence polarity v1.0 (Pang and Lee 2005); product reviews (Hu
-  and Liu 2004; Ding, Liu and Yu 2008); pros and cons (Ganapathibhotla and Liu 2008); sentiment
-  labelled sentences (Kotzias et al. 2015).
-- *Recipe*: `recipes/polarity`. {excluded} texts were left out, because they are in documents of the
-  final measurement.
-- *Scores*: docs/decisions/0022-space-digest.md.
-- *Limits*: no irony, no context; it has seen only reviews of films, hotels, restaurants and goods.
-"""
 SOURCES = ("sentences", "snippets", "products", "pros_cons")
 _TAG = re.compile(r"<[^>]+>")
 _SIGN = re.compile(r"\[([+-])\d\]")
@@ -64,7 +50,7 @@ def train(settings: PolaritySettings, folder: Path) -> dict[str, Any]:
     by_source = Counter(opinion.source for opinion in opinions)
     excluded = len(all_opinions) - len(opinions)
     text = ", ".join(f"{name} {count:,}" for name, count in by_source.items())
-    card = _CARD.format(words=len(learnt.words), counts=text, excluded=excluded)
+    card = card_of("polarity").format(words=len(learnt.words), counts=text, excluded=excluded)
     counts: dict[str, JSON] = {"opinions": {**by_source}, "excluded": excluded}
     write_words(learnt, folder, card, counts)
     return {**counts, "words": len(learnt.words)}

@@ -20,27 +20,11 @@ from leporello.core.files import opened
 from leporello.core.records import JSON, Document, Example, Hit, Read, Span
 from leporello.readers import PairClassifier
 from recipes.settings import exclusion
-from recipes.weights import write_model
+from recipes.weights import card_of, write_model
 
 _DOCUMENTS, _SEED = 20, 7
 _CONTEXT, _PAIRS = 3, 400  # paragraphs per text; pairs of each kind per document
 _FEWEST = 4  # minimum number of authors
-_CARD = """\
-# Style
-
-Decides whether two texts have the same author: logistic regression over stylometric distances;
-English. `PairClassifier` reads it under the name `leporello-style`.
-
-- *Data*, public domain: {works} texts of {authors} authors. Stories of science fiction from Project
-  Gutenberg, as in SQuALITY, by authors without texts in the development documents; and novels by
-  Austen, Barrie, Carroll, Conan Doyle, Kafka (Wyllie's translation), Melville, Stoker and Wilde. No
-  text is in documents of the final measurement ({excluded} texts were left out).
-- *Recipe*: `recipes/style`: {documents} documents of two to four authors, made of consecutive
-  segments of their texts; at most {pairs} pairs of each kind per document, with three paragraphs
-  per text.
-- *Scores*: docs/decisions/0016-style-change.md.
-- *Limits*: prose; short paragraphs contain little evidence; topic counts as much as style.
-"""
 Works = Mapping[str, Sequence[Sequence[str]]]
 """Texts by author; a text is a sequence of paragraphs."""
 _AUTHORS = (2, 2, 3, 4)
@@ -78,7 +62,7 @@ def train(settings: StyleSettings, folder: Path) -> dict[str, JSON]:
     with TemporaryDirectory() as temporary:
         reader.learn(*_training_pairs(glued(works, _DOCUMENTS, _SEED)), Path(temporary))
         shutil.copytree(Path(temporary) / "model", folder, dirs_exist_ok=True)
-    files = {"card.md": _CARD.format(**counts).encode()}
+    files = {"card.md": card_of("style").format(**counts).encode()}
     files |= {name: (folder / name).read_bytes() for name in ("model.skops", "settings.json")}
     write_model(folder, files, {"language": "en", **counts})
     return counts

@@ -20,7 +20,7 @@ from leporello.readers.embedded.summary_units import clean, units_of
 from leporello.text.english.questions import Wanted, wanted
 from leporello.text.english.terms import EMPTY_TERMS, is_script
 from recipes.settings import exclusion
-from recipes.weights import write_model
+from recipes.weights import card_of, write_model
 
 _WORD = re.compile(r"[a-z0-9]+")  # words of ROUGE
 _LONG = 60  # words of a unit with the maximum weight
@@ -88,8 +88,7 @@ def train(settings: SummariesSettings, folder: Path) -> dict[str, Any]:
             **{name: value for name in _SHAPE if (value := getattr(options, name)) is not None},
         }
     write_model(folder, {"weights.json": json.dumps(kinds, indent=1).encode() + b"\n"}, {})
-    card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
-    (folder / "card.md").write_text(card, encoding="utf-8")
+    (folder / "card.md").write_text(card_of("summaries"), encoding="utf-8")
     return {"questions": counts}
 
 
