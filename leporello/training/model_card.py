@@ -84,54 +84,14 @@ def record_in(folder: Path) -> TrainingRecord | None:
 
 
 def _card(record: TrainingRecord) -> str:
-    parts = [
-        f"# {record.pipeline}",
-        f"The reader `{record.reader}` of the pipeline `{record.base}`, trained by Leporello's"
-        f" `train` on {record.learnt} of `{record.task}`: on the inputs that its pipeline gives"
-        " it.",
-        "## Data",
-        _table({"": ["learnt", "validated on"], **_data(record)}),
-        _validated(record),
-        "## Scores",
-        _scores(record),
-        "## Training",
-        _table({name: [value] for name, value in record.settings.items()}, head=False),
-        "`training.json` contains these data, curves, versions, and the signature of config,"
-        " sources, models and data. The licences and biases of the training data and the base model"
-        " also apply to this model.",
-    ]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-
-def _data(record: TrainingRecord) -> dict[str, list[JSON]]:
+    environment = Environment(  # noqa: S701 -- Markdown
+        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined,
+        trim_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
     names = dict.fromkeys([*record.train, *record.validation])
-    return {n: [record.train.get(n, ""), record.validation.get(n, "")] for n in names}
-
-
-def _validated(record: TrainingRecord) -> str:
-    if not record.validated:
-        return "Not validated."
-    shared = f"{record.shared} documents were also trained on, so these scores are too high."
-    return f"Validated on {record.validated}. {shared if record.shared else ''}".rstrip()
-
-
-def _scores(record: TrainingRecord) -> str:
-    parts = [_table({name: [value] for name, value in record.scores.items()}, head=False)]
-    if record.kept:
-        checkpoint = ", ".join(f"{name} {value}" for name, value in record.kept.items())
-        parts.append(f"Checkpoint: {checkpoint}.")
-    if record.chosen:
-        parts.append(f"Chosen on validation: {dict(record.chosen)}.")
-    return "\n\n".join(filter(None, parts)) or "Not measured."
-
-
-def _table(rows: Mapping[str, Sequence[JSON]], *, head: bool = True) -> str:
-    if not rows:
-        return ""
-    lines = [f"| {' | '.join([name, *map(str, values)])} |" for name, values in rows.items()]
-    columns = len(next(iter(rows.values()))) + 1
-    first = [lines.pop(0)] if head else ["|" + " |" * columns]
-    return "\n".join([*first, "|" + "---|" * columns, *lines])
+    return environment.get_template("card.md.jinja").render(record=record, names=names)
 
 
 def check_free(path: Path, *, update: bool) -> None:
