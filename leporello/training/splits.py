@@ -15,7 +15,7 @@ from leporello.config import Config, PipelineSpec, TaskSpec, load_config
 from leporello.config.metrics import metrics_of
 from leporello.config.placement import Placement
 from leporello.core.errors import UserError, counted
-from leporello.core.protocols import MetricEntry, Task
+from leporello.core.protocols import Task
 from leporello.core.records import Example
 from leporello.core.training import Training
 from leporello.engine.limits import Limits
@@ -60,8 +60,8 @@ def split(task: TaskSpec, name: str, settings: Training, *, needed: bool) -> Spl
     # No documents are held out by default: fine-tuning must name its validation data (decision 26).
     if settings.holdout:
         held_out = _draw_holdout(source, task.name, settings)
-        train, validation = (Part(source, held_out, inside=side) for side in (False, True))
-        return Splits(learnt, train, validation, f"{counted(len(held_out), 'document')} held out")
+        parts: list[Any] = [Part(source, held_out, inside=side) for side in (False, True)]
+        return Splits(learnt, parts[0], parts[1], f"{counted(len(held_out), 'document')} held out")
     validated = settings.validation or ("validation" if needed and task.has_splits else "")
     if not validated and needed:
         raise UserError(
@@ -109,27 +109,17 @@ class Part:
     documents: frozenset[str]
     inside: bool  # whether to yield the examples on these documents, or all the others
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- `normalise` and what else a task may have
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- all else that a task has
         # The task's layout covers all documents; only `examples` selects those of this part.
         if name.startswith("__") or name in _OF_COMPLETE_TASK:
             raise AttributeError(name)
         return getattr(self.source, name)
-
-    @property
-    def metrics(self) -> tuple[MetricEntry, ...]:
-        """Metrics of the task."""
-        names: tuple[MetricEntry, ...] = self.source.metrics
-        return names
 
     def examples(self) -> Iterator[Example]:
         """Yields the examples of this part."""
         for example in self.source.examples():
             if (document_of(example) in self.documents) == self.inside:
                 yield example
-
-    def fingerprint(self) -> str:
-        """Returns the hash of all of the task's data."""
-        return str(self.source.fingerprint())
 
 
 def one_job(verb: str, options: OneJobOptions) -> tuple[Config, PipelineSpec, TaskSpec]:
