@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, ClassVar, Literal
 
 from leporello.core.errors import ConfigError, Fault, UserError
-from leporello.core.files import Stamp, stamp
+from leporello.core.files import Stamp, sha256, stamp
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Document, Example
@@ -38,36 +38,12 @@ class Story:
     proof: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stories:
-    """The stories of a file, one per question."""
-
-    stories: tuple[Story, ...]
-    sha256: str
-
-
-def stories(folder: Path, name: str, split: str) -> Stories:
-    """Reads a file such as `qa1_single-supporting-fact_train.txt`, in the given folder or below.
-
-    Raises UserError if not exactly one file matches, and ConfigError for lines of another format.
-    """
-    files = sorted(folder.rglob(f"{name}_*_{split}.txt"))
-    if len(files) != 1:
-        more = f"{files[0]} and {files[1]}" if files else f"no {name}_*_{split}.txt below {folder}"
-        raise UserError(
-            f"task babilong/{name}: there is {more}; unpack the folder en-10k of bAbI's"
-            " tasks_1-20_v1-2 there"
-        )
-    return _read(files[0], stamp(files[0]))
-
-
 @lru_cache(maxsize=4)
-def _read(path: Path, stamp: Stamp) -> Stories:  # noqa: ARG001 -- a changed file is read again
-    content = path.read_bytes()
-    content_stories = tuple(_stories(path, content.decode("utf-8", "replace")))
-    if not content_stories:
+def _read(path: Path, stamp: Stamp) -> tuple[Story, ...]:  # noqa: ARG001 -- of the cache
+    stories = (*_stories(path, path.read_text("utf-8", "replace")),)
+    if not stories:
         raise UserError(f"{path}: contains no question")
-    return Stories(content_stories, hashlib.sha256(content).hexdigest())
+    return stories
 
 
 def _stories(path: Path, text: str) -> Iterator[Story]:
@@ -140,7 +116,7 @@ class Babilong(Generated):
         """Returns a hash of everything that determines the examples."""
         sources = [
             *(self.name, self.length, self.samples, self.seed),
-            self._stories.sha256,
+            sha256(self._file),
             self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer),
             background(self.background, data_of("ruler")["noise"]).sha256,
             file_of("babilong").read_text(encoding="utf-8"),
@@ -150,7 +126,7 @@ class Babilong(Generated):
     def example(self, number: int) -> Example:
         """Returns an example by its number from 0."""
         chance = Random(f"{self.seed}/{self.name}/{number}")
-        story = self._stories.stories[self._chosen()[number]]
+        story = self._stories[self._chosen()[number]]
         haystack = self._background(chance, story) if self._room else []
         places = sorted(chance.choices(range(len(haystack) + 1), k=len(story.facts)))
         parts, indexes = inserted(haystack, story.facts, places)
@@ -175,13 +151,23 @@ class Babilong(Generated):
         return max(0, self.length - _PROMPT)
 
     @property
-    def _stories(self) -> Stories:
-        return stories(data_directory(self.data) / "babilong", self.name, self.split)
+    def _file(self) -> Path:
+        folder, name = data_directory(self.data) / "babilong", f"{self.name}_*_{self.split}.txt"
+        files = sorted(folder.rglob(name))
+        if len(files) == 1:
+            return files[0]
+        more = f"{files[0]} and {files[1]}" if files else f"no {name} below {folder}"
+        unpack = "unpack the folder en-10k of bAbI's tasks_1-20_v1-2 there"
+        raise UserError(f"task babilong/{self.name}: there is {more}; {unpack}")
+
+    @property
+    def _stories(self) -> tuple[Story, ...]:
+        return _read(self._file, stamp(self._file))
 
     def _chosen(self) -> list[int]:
         """Returns the numbers of the stories that are short enough, in random order."""
         most = self._room // _FACT
-        numbered = enumerate(self._stories.stories)
+        numbered = enumerate(self._stories)
         short = [n for n, story in numbered if not most or len(story.facts) < most]
         Random(f"{self.seed}/{self.name}").shuffle(short)
         return short
