@@ -45,9 +45,9 @@ def pack(weights: Arrays, differences: dict[str, tuple[Any, Any]] | None = None)
     stored: Arrays = {}
     for name, value in weights.items():
         _store(stored, name, value)
-    for name, (left, right) in (differences or {}).items():
-        _store(stored, name + LEFT, left)
-        _store(stored, name + RIGHT, right)
+    for name, factors in (differences or {}).items():
+        _store(stored, name + LEFT, factors[0])
+        _store(stored, name + RIGHT, factors[1])
     return save(stored)
 
 
