@@ -244,13 +244,10 @@ def library_versions(cls: type, *, has_model: bool) -> Mapping[str, str | None]:
     distributions: set[str] = set()
     for module, packages in sources(cls).libraries.items():
         for package in packages:
-            if not is_own(module) or _counts(package, has_model=has_model):
+            is_relevant = has_model or package not in _FOR_MODELS
+            if not is_own(module) or (is_relevant and package not in _HARMLESS):
                 distributions.update(_distributions(package))
     return {name: _version(name) for name in sorted(distributions)}
-
-
-def _counts(package: str, *, has_model: bool) -> bool:
-    return package not in _HARMLESS and (has_model or package not in _FOR_MODELS)
 
 
 def _distributions(package: str) -> tuple[str, ...]:

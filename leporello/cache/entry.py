@@ -200,7 +200,7 @@ def register(root: Path) -> None:
     if (root, process) in _registered:
         return
     _registered.add((root, process))
-    path = _process_file(root, process)
+    path = root / "running" / f"{platform.node()}.{process}"
     with suppress(OSError):  # the cache may be read-only
         path.parent.mkdir(exist_ok=True)
         path.touch()
@@ -226,10 +226,6 @@ def others_since(root: Path) -> float | None:
             else:
                 path.unlink()
     return min(since, default=None)
-
-
-def _process_file(root: Path, process: int) -> Path:
-    return root / "running" / f"{platform.node()}.{process}"
 
 
 def _remove(path: Path, process: int) -> None:

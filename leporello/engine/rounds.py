@@ -322,12 +322,9 @@ class Rounds:
             # A worker has died on this shard: one read at a time reveals which read killed it.
             # Answers of readers with slots do not depend on their batch, so this costs only time.
             deaths = self.attempts.begin("read", example.number, example.place + index)
-            slots.submit(read if deaths < TRIES else self._refuse, then)
+            slots.submit(read if deaths < TRIES else partial(ReadError, self.attempts.cause), then)
             while slots.waiting:
                 self.wait()
-
-    def _refuse(self) -> Reply:
-        return ReadError(self.attempts.cause)
 
     def _timed(self, reader: BatchReader, read: Read) -> Reply:
         """Reads in a thread; the output contains its seconds if the budget limits seconds."""

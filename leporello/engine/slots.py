@@ -94,16 +94,13 @@ class Slots:
             with suppress(Empty):
                 return self._arrived.get(timeout=self.timeout and min(self.timeout, _INTERVAL))
             for pending in [*self._started]:
-                if self._is_overdue(pending):
+                started = pending.started_at
+                if self.timeout and started and monotonic() - started > self.timeout:
                     # Python cannot end a thread: a late one is abandoned, and returns after its
                     # read, if ever.
                     pending.is_late = True
                     self._start()  # replaces the blocked thread
                     return pending, ReadError(f"TimeoutError: took longer than {self.timeout:g} s")
-
-    def _is_overdue(self, pending: _PendingRead) -> bool:
-        start = pending.started_at
-        return bool(self.timeout and start and monotonic() - start > self.timeout)
 
     def _cancel(self) -> None:
         """Discards reads that have not started."""

@@ -124,17 +124,15 @@ def _unmarked(lines: TextLines) -> list[HeadingCandidate]:
     # items are not headings (decision 13).
     chained = numbered(candidates)
     candidates = [
-        candidate if candidate.kind != "number" or index in chained else _unnumbered(candidate)
+        candidate
+        if candidate.kind != "number" or index in chained
+        else replace(candidate, kind=candidate.otherwise, label=None)
         for index, candidate in enumerate(candidates)
     ]
     # Again, since lines that lost their number may be part of a list now, or no longer separate
     # one.
     candidates = without_lists(lines, [candidate for candidate in candidates if candidate.kind])
     return list(_ranked(candidates))
-
-
-def _unnumbered(candidate: HeadingCandidate) -> HeadingCandidate:
-    return replace(candidate, kind=candidate.otherwise, label=None)
 
 
 def _ranked(candidates: Sequence[HeadingCandidate]) -> Iterator[HeadingCandidate]:

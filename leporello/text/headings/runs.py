@@ -201,15 +201,12 @@ def joined(lines: TextLines, candidates: list[HeadingCandidate]) -> list[Heading
             below = next(
                 (n for n in range(candidate.line + 1, candidate.line + 4) if lines.at(n)), -1
             )
-            if below >= 0 and below not in numbers and _is_title_line(lines, below):
+            is_text = below >= 0 and below not in numbers and is_title(lines.at(below))
+            if is_text and lines.apart(below) == ALONE:
                 used.add(below)
                 candidate = replace(candidate, title=f"{candidate.title} {lines.at(below)}")  # noqa: PLW2901 -- the heading with its title
         result.append(candidate)
     return result
-
-
-def _is_title_line(lines: TextLines, line: int) -> bool:
-    return lines.apart(line) == ALONE and is_title(lines.at(line))
 
 
 def without_lists(lines: TextLines, candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
