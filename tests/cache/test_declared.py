@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import leporello
+from command_line import HERE, leporello
 
 from leporello.cache.dependencies import fingerprint
 from leporello.config import load_config
@@ -134,7 +134,7 @@ def test_a_class_that_is_not_repeatable_is_not_cached(tmp_path: Path) -> None:
 
 def run(folder: Path, out: str, *options: str, status: int = 0) -> str:
     return leporello(
-        "run", "mine", "--config", folder / "mine.yaml", "--out", folder / out, *options,
+        "run", "mine", *HERE, "--config", folder / "mine.yaml", "--out", folder / out, *options,
         status=status,
     ).stderr  # fmt: skip
 
@@ -175,4 +175,4 @@ def test_reused_results_without_declarations_print_one_line(folder: Path, worker
         assert run(folder, out, *options).count(line) == 1
         assert "red" in answer(folder, out)
     write(folder, "depends_on = ()")
-    assert "depends_on" not in run(folder, "three", *options) + run(folder, "four", *options)
+    assert "depends_on" not in run(folder, "three") + run(folder, "four")
