@@ -67,7 +67,7 @@ from leporello.tasks.jsonl.scan import RowPlace, grouped
 
 def peak(count):
     ids = range(count)
-    rows = (RowPlace(n + 1, n, 9, f"question-{n}", f"d{n}", f"t-{n}", "", "") for n in ids)
+    rows = (RowPlace(n + 1, n, 9, f"question-{n}", f"d{n}", f"t-{n}", "") for n in ids)
     places = grouped(sqlite3.connect(""), Path("rows.jsonl"), rows)
     assert sum(1 for _ in places) == count
     # `ru_maxrss` would start at the size of the tests' process.
@@ -88,6 +88,6 @@ def test_offsets_of_rows_are_on_disk() -> None:
 
 def test_a_full_disk_is_reported_with_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leporello.tasks.jsonl.scan.UNPROTECTED", "PRAGMA max_page_count = 10;")
-    rows = [RowPlace(n + 1, n, 1, f"question-{n}", "d", "t", "", "") for n in range(10_000)]
+    rows = [RowPlace(n + 1, n, 1, f"question-{n}", "d", "t", "") for n in range(10_000)]
     with pytest.raises(UserError, match=r"rows\.jsonl: the table of its rows .* set TMPDIR to"):
         grouped(sqlite3.connect(""), Path("rows.jsonl"), rows)
