@@ -494,7 +494,6 @@ TEXT: dict[str, Any] = {"document": "text"}
         ([D | TEXT, TEXT, D], "3: document 'D' has no text: none"),
         ([D | TEXT, TEXT, D | TEXT], "3: document 'D' has rows from line 1 on; with `adjacent`,"),
         ([TEXT, D | TEXT, D | {"document": "x"}], "3: document 'D' has a second text; line 2"),
-        ([D | TEXT | {"title": "T"}, D | {"title": "U"}], "2: document 'D' has a second title"),
         ([D | TEXT, D | {"qestion": "?"}], "2: unknown field 'qestion'; did you mean 'question'"),
         ([D | TEXT, D | {"references": "x"}], "2: references: should be a valid list"),
     ],
