@@ -29,16 +29,16 @@ def boxes(paths: Sequence[Handle]) -> list[Box]:
     from pypdfium2 import raw
 
     bounds_of = raw.FPDFPageObj_GetBounds
-    found: list[Box] = []
+    boxes: list[Box] = []
     a, b, c, d = sides = [ctypes.c_float() for _ in range(4)]
     for path in paths:
         bounds_of(path, *sides)
         west, south, east, north = a.value, b.value, c.value, d.value
         if east - west <= SAME or north - south <= SAME:
-            found.append((west, -north, east, -south))
+            boxes.append((west, -north, east, -south))
         else:
-            found += _frame(path)
-    return found
+            boxes += _frame(path)
+    return boxes
 
 
 def _frame(path: Handle) -> Iterator[Box]:
@@ -111,8 +111,8 @@ def grids(boxes: Sequence[Box]) -> list[Grid]:
             level.append(((north + south) / 2, west, east))
     if not upright or not level:
         return []
-    found = _connected([*_merged(upright)], [*_merged(level)])
-    return [grid for grid in found if is_table(*(len(edges) - 1 for edges in grid.edges()))]
+    grids = _connected([*_merged(upright)], [*_merged(level)])
+    return [grid for grid in grids if is_table(*(len(edges) - 1 for edges in grid.edges()))]
 
 
 def is_table(columns: int, rows: int) -> bool:
@@ -130,8 +130,8 @@ def _merged(lines: Iterable[Line]) -> Iterator[Line]:
             groups.append([line])
     for group in groups:
         at = group[len(group) // 2][0]
-        (begin, end), *rest = sorted(line[1:] for line in group)
-        for low, high in [*rest, (float("inf"), float("inf"))]:
+        (begin, end), *later = sorted(line[1:] for line in group)
+        for low, high in [*later, (float("inf"), float("inf"))]:
             if low > end + _TOUCHING:
                 if end - begin > _SHORTEST:
                     yield at, begin, end
@@ -157,13 +157,13 @@ def _connected(upright: Sequence[Line], level: Sequence[Line]) -> list[Grid]:
                 if owner[j] < 0:
                     owner[j] = i
                 group[first(i)] = first(owner[j])
-    found: dict[int, Grid] = {}
+    grids: dict[int, Grid] = {}
     for i, line in enumerate(upright):
-        found.setdefault(first(i), Grid()).upright.append(line)
+        grids.setdefault(first(i), Grid()).upright.append(line)
     for j, line in enumerate(level):
         if owner[j] >= 0:
-            found[first(owner[j])].level.append(line)
-    return [*found.values()]
+            grids[first(owner[j])].level.append(line)
+    return [*grids.values()]
 
 
 def _ends(lines: Sequence[Line], across: Sequence[Line]) -> tuple[float, float]:

@@ -61,24 +61,24 @@ def with_rows(
     """Replaces the fragments in tables by rows; a table within a cell comes first."""
     if not grids:
         return [*fragments]
-    rest = [f for f, turn in fragments if turn == main]
-    found: list[Fragment] = []
+    upright = [f for f, turn in fragments if turn == main]
+    in_tables: list[Fragment] = []
     for grid in sorted(grids, key=lambda grid: (not _is_within(grid, grids), -grid.area())):
-        table, rest = rows(rest, grid)
-        found += table
+        table, upright = rows(upright, grid)
+        in_tables += table
     others = [(f, turn) for f, turn in fragments if turn != main]
-    return [*((f, main) for f in [*rest, *found]), *others]
+    return [*((f, main) for f in [*upright, *in_tables]), *others]
 
 
 def _is_within(grid: Grid, grids: Sequence[Grid]) -> bool:
     """Returns whether a grid is in a cell of another."""
     west, north, east, south = grid.box
     x, y = (west + east) / 2, (north + south) / 2
-    for other in grids:
-        a, b, c, d = other.box
-        low, high = _around(other.upright, x, y, (a, c))
-        top, bottom = _around(other.level, y, x, (b, d))
-        if other is not grid and low < west and east < high and top < north and south < bottom:
+    for neighbour in grids:
+        a, b, c, d = neighbour.box
+        low, high = _around(neighbour.upright, x, y, (a, c))
+        top, bottom = _around(neighbour.level, y, x, (b, d))
+        if neighbour is not grid and low < west and east < high and top < north and south < bottom:
             return True
     return False
 
@@ -108,9 +108,11 @@ def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[RuledRow], lis
     divided = sum(len(band.lines) for band in bands if band.divided)
     if doubtful > _DOUBTFUL * total or max(long, divided) > _LONG * total:
         return [], [*fragments]
-    found = [_as_fragment(row, band) for band in bands for row in written(band.groups, len(used))]
-    found[0].opens = True
-    return found, outside
+    rewritten = [
+        _as_fragment(row, band) for band in bands for row in written(band.groups, len(used))
+    ]
+    rewritten[0].opens = True
+    return rewritten, outside
 
 
 def _sides(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[Fragment], list[Fragment]]:

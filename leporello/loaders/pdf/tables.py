@@ -151,13 +151,13 @@ def _extents(fragment: Fragment) -> Iterator[tuple[float, float]]:
 def _divided(row: Row, middles: Sequence[float]) -> Row:
     """Divides the texts of a row at gaps."""
     parts: Row = []
-    for whole in row:
-        part = whole
-        for at, low, high in whole.gaps:
+    for fragment in row:
+        part = fragment
+        for at, low, high in fragment.gaps:
             if any(low < middle < high for middle in middles):
-                done = len(whole.text) - len(part.text)
-                parts.append(replace(part, text=part.text[: at - done], x1=low, gaps=()))
-                part = replace(part, text=part.text[at - done :].lstrip(), x0=high)
+                cut = len(fragment.text) - len(part.text)
+                parts.append(replace(part, text=part.text[: at - cut], x1=low, gaps=()))
+                part = replace(part, text=part.text[at - cut :].lstrip(), x0=high)
         parts.append(part)
     return parts
 
