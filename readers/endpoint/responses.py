@@ -217,7 +217,8 @@ def fault_of_status(status: int, headers: Mapping[str, str], content: bytes) -> 
         # Some gateways answer 403 for a single input that they filter.
         stops: Stops = "unless answered" if status == _FORBIDDEN else "always"
         return ResponseFault(f"{message}; {_HINTS[status]}", status, stops=stops)
-    return ResponseFault(message + _SHORTER * bool(_TOO_LONG.search(message)), status)
+    advice = _SHORTER if _TOO_LONG.search(message) else ""
+    return ResponseFault(message + advice, status)
 
 
 def _error(content: bytes) -> object:

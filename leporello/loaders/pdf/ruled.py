@@ -169,9 +169,9 @@ def _around(
 def _divided(cells: _Cells, columns: Sequence[float]) -> _Cells:
     """Divides large cells where texts beside each other are in the columns of other cells."""
     divided: _Cells = {}
-    for (row, column), of in cells.items():
-        has_gap = len(of) > 1 and _has_gap(of)
-        for f in of:
+    for (row, column), texts in cells.items():
+        has_gap = len(texts) > 1 and _has_gap(texts)
+        for f in texts:
             place = row, bisect(columns, f.x0) - 1 if has_gap else column
             divided.setdefault(place, []).append(f)
     return divided
@@ -196,8 +196,8 @@ def _band(cells: Mapping[int, list[Fragment]], reaches: bool, second: float) -> 
     spans = reaches and len(cells) == 1
     is_row = spans or _is_row(lines)
     groups = [[line] for line in lines] if spans else _parts(lines) if is_row else grouped(lines)
-    crosses = spans and any(f.x1 > second for of in cells.values() for f in of)
-    is_divided = any(len(of) > 1 and _has_gap(of, FIGURES) for of in cells.values())
+    crosses = spans and any(f.x1 > second for texts in cells.values() for f in texts)
+    is_divided = any(len(texts) > 1 and _has_gap(texts, FIGURES) for texts in cells.values())
     return _Band(lines, groups, not is_row, is_divided, crosses, len(cells))
 
 

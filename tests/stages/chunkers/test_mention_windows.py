@@ -132,11 +132,6 @@ def test_the_first_last_and_densest_chunks_are_hits() -> None:
         (first, 1.0),
         (last, 1.0),
     ]
-    assert texts_and_scores(picked(Mentions(("last",)), Lines(6), "HARRY")) == [(last, 1.0)]
-    assert texts_and_scores(picked(Mentions(("densest", "first")), Lines(6), "HARRY")) == [
-        (most, 2.0),
-        (first, 1.0),
-    ]
 
 
 def test_without_mentions_there_are_no_hits() -> None:
@@ -146,8 +141,3 @@ def test_without_mentions_there_are_no_hits() -> None:
     with collect_notes() as notes:
         assert retrieve(Mentions(), [Example("e", Document("d", ""), "Sally")], []) == [[]]
     assert notes == []
-
-
-def test_an_empty_list_of_picks_is_refused() -> None:
-    with pytest.raises(ValueError, match="pick is empty"):
-        Mentions(())
