@@ -17,7 +17,7 @@ import json
 import os
 import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +72,9 @@ def repeat(
     row = {
         "points": tuned.points,
         "chosen on": tuned.score,
-        "estimate": tuned.estimate.row,
+        "estimate": asdict(tuned.estimate),
         "optimism": tuned.optimism,
-        "further": measured.row,
+        "further": asdict(measured),
         "chosen": {**tuned.chosen},
     }
     write_json(file, row)

@@ -113,9 +113,9 @@ def test_sections_and_places_in_tables_are_exact() -> None:
 
 def test_spans_do_not_multiply_a_table() -> None:
     long = GridCell("x" * 300, rows=3)
-    rows = [[long, "a"], ["b"], ["c"]]
+    rows: list[list[str | GridCell]] = [[long, "a"], ["b"], ["c"]]
     assert [row for _, row in fields(rows)] == [["x" * 300, "a"], ["", "b"], ["", "c"]]
-    wide = [[GridCell("a", columns=999), "b"] for _ in range(500)]
+    wide: list[list[str | GridCell]] = [[GridCell("a", columns=999), "b"]] * 500
     assert [row for _, row in fields(wide)] == [["a", "b"]] * 500
 
 
