@@ -166,7 +166,8 @@ def _rows(passage: Chunk | str) -> Iterator[list[_TableCell]]:
         header = _header_before(passage, len(table[0])) if not text[: lines[0][0]].strip() else []
         if not header:
             header, table = [text[start:end] for start, end in table[0]], table[1:]
-        if all(map(str.strip, header)) and not any(map(_NUMERIC.fullmatch, header)):
+        # The corner above the names of rows may be empty.
+        if all(map(str.strip, header[1:])) and not any(map(_NUMERIC.fullmatch, header)):
             for row in table:
                 yield [_TableCell.of(n, text, *part) for n, part in zip(header, row, strict=True)]
 

@@ -9,6 +9,9 @@ from leporello.readers.embedded.rows import looked_up
 from leporello.readers.embedded.spans import Candidate
 
 PORTS = "Port\tShips 2023\tShips 2024\nRiga\t\t13\nMemel\t21\t\nLibau\t31\t33"
+ACCOUNTS = (
+    "\tNote\t2023\t2022\n\t\t£000\t£000\nRevenue\t3\t18,204\t17,331\nPremises\t\t(812)\t(799)"
+)
 CREW = (
     "Ship\tTons\nShip: Sven\tTons: 40\nShip: Ida\tTons: 90\n\n"
     "Captain\tAge\nCaptain: Rolf\tAge: 40\nCaptain: Nils\tAge: 51"
@@ -44,6 +47,20 @@ def first(question: str, *passages: Chunk | str, wrong: str = "") -> str:
 )
 def test_the_header_of_a_table_names_its_cells(question: str, answer: str) -> None:
     assert first(question, PORTS, wrong="21") == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What was the revenue in 2022?", "17,331"),
+        ("How much were premises in 2023?", "(812)"),
+        ("Which note explains the revenue?", "3"),
+        ("Which note explains the premises?", NOTHING),
+        ("What was the profit in 2023?", "£000"),
+    ],
+)
+def test_the_corner_of_a_table_may_be_empty(question: str, answer: str) -> None:
+    assert first(question, ACCOUNTS, wrong="£000") == answer
 
 
 def test_a_later_part_of_a_table_has_the_header_of_the_table() -> None:
