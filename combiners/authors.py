@@ -63,7 +63,6 @@ class AssignAuthors(ComparesAuthors):
         return answer(self._assign(likeness, changes), changes)
 
     def _assign(self, likeness: NDArray[np.float64], changes: Sequence[bool]) -> list[int]:
-
         similar = smoothed(likeness, self.smoothing) if self.smoothing else likeness
         authors = [1] * min(1, len(likeness))
         for index, changed in enumerate(changes, 1):

@@ -220,9 +220,9 @@ def test_explain_shows_one_stage(directory: Path) -> None:
     assert "hit 1" not in chunker
     assert "lost at the chunker" in chunker
     assert "hit 1" in _output("explain", directory, "right", "--stage", "retriever")
-    kept = _output("explain", directory, "right")
-    assert "red fox" in kept
-    assert "kept through every stage" in kept
+    right = _output("explain", directory, "right")
+    assert "red fox" in right
+    assert "kept through every stage" in right
     assert "no example 'rigt'; did you mean 'right'" in _output("explain", directory, "rigt")
     failed = _output("explain", directory, "failed")
     assert "exploded" in failed

@@ -77,7 +77,7 @@ def _between(a: tuple[float, float], b: tuple[float, float]) -> Box:
 
 @dataclass(slots=True)
 class Grid:
-    """Lines that meet, in order; the outer edges of its cells may lack a line."""
+    """Lines that meet, in order. Its outer edges may have no line."""
 
     upright: list[Line] = field(default_factory=list)
     level: list[Line] = field(default_factory=list)

@@ -131,8 +131,8 @@ def _area(turn: int, corners: tuple[Point, Point]) -> Area:
 def _box(turn: int, box: drawn.Box) -> drawn.Box:
     """Returns an upright box in the direction of turned text."""
     west, north, east, south = box
-    left, right, top, bottom = _area(turn, ((west, -south), (east, -north)))
-    return left, top, right, bottom
+    x0, x1, top, bottom = _area(turn, ((west, -south), (east, -north)))
+    return x0, top, x1, bottom
 
 
 def _is_on_page(fragment: Fragment, area: Area) -> bool:

@@ -73,9 +73,9 @@ def _delimiter(text: str, path: Path) -> str:
         usual = max({*widths}, key=widths.count, default=1)
         return (widths.count(usual) / len(widths) if usual > 1 else 0.0, usual)
 
-    found = {delimiter: evenness(delimiter) for delimiter in "\t;|," if delimiter in head}
-    best = max(found, key=found.__getitem__, default=",")
-    return best if found.get(best, (0.0,))[0] else ","
+    scores = {delimiter: evenness(delimiter) for delimiter in "\t;|," if delimiter in head}
+    best = max(scores, key=scores.__getitem__, default=",")
+    return best if scores.get(best, (0.0,))[0] else ","
 
 
 def _rows(lines: Sequence[str], delimiter: str, notes: list[str]) -> Iterator[list[str]]:

@@ -226,16 +226,16 @@ class TarRows(FileRows):
         if len(documents) > 1 or len(described) > 1:
             names = ", ".join(member.name for member in members)
             raise UserError(f"{self.path}: {key!r} has several documents or JSON files: {names}")
-        given = {"id": key, "document_id": key}
+        fields = {"id": key, "document_id": key}
         for member in documents:
             place = f"{self.file} {member.offset_data} {member.size} {member.name}"
             # A reference, not the content: documents are read when their examples run. No path
             # contains NUL.
-            given["document"] = f"\0{place}"
+            fields["document"] = f"\0{place}"
         content = b"{}"
         for member in described:
             content = archive.extractfile(member).read()  # type: ignore[union-attr]  # a file
-        return Line(number, offset, size, content, given)
+        return Line(number, offset, size, content, fields)
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
