@@ -42,7 +42,7 @@ class LatexTable:
         self.begin_row()
 
     def _begin_cell(self) -> None:
-        """Begins the next cell, unless a cell of an earlier row covers it."""
+        """Begins the next cell if no earlier row covers it."""
         if not self._below.get(self._column):
             self.flow.start("td")
 
