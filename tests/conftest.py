@@ -1,7 +1,5 @@
 """Settings and fixtures that all tests share."""
 
-from __future__ import annotations
-
 import ast
 import os
 import signal

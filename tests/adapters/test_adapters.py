@@ -1,7 +1,5 @@
 """Components of other libraries as stages, and pipelines as components of other libraries."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from pathlib import Path

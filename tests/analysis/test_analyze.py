@@ -1,7 +1,5 @@
 """Tests of lengths, spread and format discrepancy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from statistics import mean, pstdev
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of comparisons of finished runs, from Python and the command line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

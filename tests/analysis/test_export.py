@@ -1,7 +1,5 @@
 """Tests of exported files and of trackers, read back with the programs that they are for."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

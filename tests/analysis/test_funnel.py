@@ -1,7 +1,5 @@
 """Tests of the funnel: proofs of answers, the stages that lose them, and the printed tables."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of resampling against the implementations in other libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of submissions to leaderboards, and of scoring a file of predictions."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Meanwhile the owner's requests are answered soon. The server takes little memory
 without a traceback, sends no text of the document to clients without the token, and ends at Ctrl-C.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Runs the command line as a user does, and checks how it ends."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

@@ -4,8 +4,6 @@ A command does its work, or ends with a sentence; a run that is repeated without
 results of an uninterrupted one.
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

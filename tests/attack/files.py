@@ -3,8 +3,6 @@
 A run whose files have other bytes at its end refuses; one whose files have the same bytes does not.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

@@ -3,8 +3,6 @@
 Each command does its work, or refuses with a reason.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping

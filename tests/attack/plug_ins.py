@@ -4,8 +4,6 @@ Each run ends soon with status 0, 1 or 2, without a traceback, with all examples
 leaves alone, and without a process.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import dataclass

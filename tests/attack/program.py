@@ -4,8 +4,6 @@ python -m tests.attack --seed 3 --minutes 20 --family stores --out /tmp/attack
 python -m tests.attack --seed 3 --family stores --number 17
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import shutil

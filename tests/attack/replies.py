@@ -3,8 +3,6 @@
 Each command ends with a sentence, soon and in little memory.
 """
 
-from __future__ import annotations
-
 import gzip
 import resource
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 Either all results equal those of an uninterrupted run, or the command refuses with a reason.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable, Mapping

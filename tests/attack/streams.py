@@ -1,7 +1,5 @@
 """Attacks that close or break standard streams: results and exit status stay right."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests the first case of each family of attacks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ No output contains a control character or a bidirectional override, and no cell 
 formula. Output of `--json` is JSON.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The configs are loaded in this process, as two thousand starts of the command line take an hour.
 """
 
-from __future__ import annotations
-
 import re
 import resource
 import textwrap

@@ -1,7 +1,5 @@
 """Tests of `depends_on` and `repeatable`, which plug-in classes declare about their results."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests that results derived from a document are cached, and recomputed only after a change."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from dataclasses import dataclass

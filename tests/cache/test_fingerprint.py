@@ -1,7 +1,5 @@
 """Tests of fingerprints: they cover everything that a stage's results depend on, and no more."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -301,7 +299,7 @@ class OtherConstructor:
 class Misspelt:
     """A class with an annotation that cannot be resolved."""
 
-    key: "Sceret" = ""  # type: ignore[name-defined]  # noqa: F821, UP037 -- that is the fault
+    key: "Sceret" = ""  # type: ignore[name-defined]  # noqa: F821 -- that is the fault
 
 
 def inside(number: int) -> Any:

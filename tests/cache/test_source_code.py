@@ -1,7 +1,5 @@
 """Tests of source hashes, which cover the file of a class and every local module it imports."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

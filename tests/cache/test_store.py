@@ -1,7 +1,5 @@
 """Tests of the cache: an entry is returned exactly as it was stored, or not at all."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """The verb `ask` with the pipeline `default`: the output for a terminal."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

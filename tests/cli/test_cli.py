@@ -1,7 +1,5 @@
 """The command line in real processes with real files, and its exit statuses."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`new` writes a package that passes its tests, installs, and runs by its class's short name."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

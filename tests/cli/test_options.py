@@ -1,7 +1,5 @@
 """Classes of options define the parameters of commands and the arguments of functions."""
 
-from __future__ import annotations
-
 import inspect
 import io
 import sys

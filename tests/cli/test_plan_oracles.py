@@ -1,7 +1,5 @@
 """`plan --ladder`: the command that runs a pipeline with oracles instead of its retriever."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

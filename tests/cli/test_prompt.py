@@ -1,7 +1,5 @@
 """The prompt of `ask`: its commands, follow-ups, history, signals and exit statuses."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Tests of faults in files and names, with their lines and suggested names."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of built-in declarations, and of messages about broken ones."""
 
-from __future__ import annotations
-
 import runpy
 import shutil
 from collections.abc import Callable, Iterator

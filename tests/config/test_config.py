@@ -1,7 +1,5 @@
 """Tests of configs: accepted forms, and messages about faults."""
 
-from __future__ import annotations
-
 import os
 import textwrap
 from pathlib import Path

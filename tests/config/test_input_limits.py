@@ -1,7 +1,5 @@
 """Tests that oversized configs are refused before they take time or memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 

@@ -1,7 +1,5 @@
 """Tests of placements, which pipelines or flags set, and on which no result depends."""
 
-from __future__ import annotations
-
 import os
 import sys
 import textwrap

@@ -1,7 +1,5 @@
 """Tests of entry points of installed packages, and of messages about unknown classes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the documentation of classes and options in docstrings, schema and terminal."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

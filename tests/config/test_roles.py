@@ -1,7 +1,5 @@
 """Tests of readers by role in a config, and of messages about faults."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of reading and writing YAML, with and without libyaml."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Budgets: their limits, their remainders, and the shares of workers."""
 
-from __future__ import annotations
-
 import pytest
 
 from leporello.core.calls.budget import Budget, Ledger, SharedBudget

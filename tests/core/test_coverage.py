@@ -1,7 +1,5 @@
 """Coverage: every character of a file is counted in one part."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from hypothesis import given

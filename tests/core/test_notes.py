@@ -1,7 +1,5 @@
 """Notes that stages report on an example, within runs and outside them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

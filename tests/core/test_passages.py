@@ -1,7 +1,5 @@
 """Passages: the spans that they represent, for all kinds of sources."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from typing import Any

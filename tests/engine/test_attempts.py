@@ -1,7 +1,5 @@
 """Deaths of workers: how they are counted, and how the item that kills is isolated."""
 
-from __future__ import annotations
-
 import socket
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Budget of a question: reads within it are read, others are reported as cut."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Collections: chunked and indexed file by file, searched like one document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

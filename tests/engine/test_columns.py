@@ -1,7 +1,5 @@
 """Rows as columns: no value is lost, and many reads take few bytes."""
 
-from __future__ import annotations
-
 import json
 import random
 from itertools import combinations

@@ -1,7 +1,5 @@
 """An example in the engine: inputs of its stages, and its prediction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Enrichers in a run: once per document, resumed without changes, failures with their stage."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Generated schemas with real readers: answers are always valid."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Rounds: batches, isolation of failures, and resuming after a kill."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

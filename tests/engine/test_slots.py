@@ -1,7 +1,5 @@
 """Slots: the order of replies does not change rows."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Sequence

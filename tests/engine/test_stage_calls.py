@@ -1,7 +1,5 @@
 """Calls of stages: their arguments, and the checks of their results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Stores after a kill, damage, or use by another run or process."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from collections.abc import Callable, Sequence

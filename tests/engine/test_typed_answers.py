@@ -1,7 +1,5 @@
 """Typed answers in the engine: reads, checks, retries and failures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

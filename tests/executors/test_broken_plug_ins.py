@@ -1,7 +1,5 @@
 """Broken plug-ins of all kinds: each failure has a message that names the fault."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

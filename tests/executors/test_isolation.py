@@ -1,7 +1,5 @@
 """Stages that raise, hang, die or return nonsense: only their example fails."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

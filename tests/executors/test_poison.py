@@ -1,7 +1,5 @@
 """Plug-ins that kill their process: only their example fails."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

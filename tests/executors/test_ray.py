@@ -1,7 +1,5 @@
 """Runs on a Ray cluster of several nodes: the same bytes as locally, also after losses."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

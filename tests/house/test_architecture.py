@@ -1,7 +1,5 @@
 """Tests of rules for the layout of the repository and for imports."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Budgets: sizes of the project, which only fall. docs/design.md has the goals and reasons."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

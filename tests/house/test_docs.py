@@ -1,7 +1,5 @@
 """Tests that run the examples of the README and the guides."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import json

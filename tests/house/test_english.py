@@ -1,7 +1,5 @@
 """The English of the code: patterns that docs/glossary.md and CONTRIBUTING.md advise against."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tokenize

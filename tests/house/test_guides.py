@@ -1,7 +1,5 @@
 """Tests that run the commands of the guides; `test_docs` runs those of README and tutorial."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

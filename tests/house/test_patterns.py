@@ -1,7 +1,5 @@
 """Tests that every regular expression of the product runs in linear time, on any text."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

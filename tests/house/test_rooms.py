@@ -1,7 +1,5 @@
 """Tests of the rooms of `leporello/`: their imports, sizes and class names."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterator

@@ -1,7 +1,5 @@
 """Tests that models and configs of strangers run no code, and that keys do not leak."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import json

@@ -1,7 +1,5 @@
 """Tests that the site builds, and that missing pages and descriptions fail the build."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

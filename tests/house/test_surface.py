@@ -4,8 +4,6 @@
 name that is removed or renamed breaks users' files: keep it, or describe it in docs/upgrading.md.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

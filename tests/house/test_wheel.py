@@ -1,7 +1,5 @@
 """Tests that the wheel contains one package that works as in a checkout."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Calibration and selectivity of confidence."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Memory of tables for millions of examples."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Runs of shards: the same bytes in any process, in any order and after any interruption."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil

@@ -1,7 +1,5 @@
 """Shards: for any size, order and reader their examples are those of the task."""
 
-from __future__ import annotations
-
 import bz2
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Tests of collections: files, losses, notes, exact offsets and the cache."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from pathlib import Path

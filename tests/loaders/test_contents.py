@@ -1,7 +1,5 @@
 """Tests of fields, forms, hidden text and odd parts of files: text, or a loss."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of encoded data in texts, which are left out and reported as furniture."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

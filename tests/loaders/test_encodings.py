@@ -1,7 +1,5 @@
 """Tests of guessed and declared encodings, on texts of many languages."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of every format except PDF, with files from other writers: texts, losses and faults."""
 
-from __future__ import annotations
-
 import email.policy
 import io
 import json

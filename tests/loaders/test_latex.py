@@ -1,7 +1,5 @@
 r"""Tests of LaTeX: addresses, conditions, formulas, tables and lists."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

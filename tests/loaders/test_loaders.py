@@ -1,7 +1,5 @@
 """Tests of text, Markdown, subtitles and HTML: texts, sections and faults."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of mails: which parts are the body, charsets, and attachments."""
 
-from __future__ import annotations
-
 import base64
 import quopri
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of markup, data and code: outlines, places, losses, and malicious files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

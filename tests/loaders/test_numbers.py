@@ -1,7 +1,5 @@
 """Tests of numbers of lists, raised figures and formulas in all formats that have them."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of PDF: reading order, furniture, outline, tables, losses, scans and faults."""
 
-from __future__ import annotations
-
 import io
 import sys
 import zlib

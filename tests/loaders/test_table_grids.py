@@ -1,7 +1,5 @@
 """Tests of tables in documents, charts and diagrams: each cell is in its column."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Tests of tables in sheets and text files: headers, several tables, merged and hidden cells."""
 
-from __future__ import annotations
-
 import datetime
 import io
 import re

@@ -1,7 +1,5 @@
 """Tests of ALCE's measures: entailed sentences, needed citations, and claims."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Compares metrics with the numbers of official scorers and of the libraries that they use."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """Tests of the judge: its reads, verdicts, resumed runs and separate scores."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

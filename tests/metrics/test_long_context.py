@@ -1,7 +1,5 @@
 """Compares metrics of newer benchmarks with their official code, and tests oddities."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Edge cases of the metrics; `tests/metrics/test_golden.py` has the official numbers."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

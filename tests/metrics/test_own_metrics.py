@@ -1,7 +1,5 @@
 """Tests of user-defined metrics in YAML and on the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

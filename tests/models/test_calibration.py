@@ -1,7 +1,5 @@
 """Calibration of scores to probabilities that answers are correct."""
 
-from __future__ import annotations
-
 import json
 import random
 from itertools import pairwise

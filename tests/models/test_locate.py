@@ -1,7 +1,5 @@
 """Location of models, and conversion of a tiny GGUF file that the tests write."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

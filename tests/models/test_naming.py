@@ -1,7 +1,5 @@
 """Names of models: the readers that they select, and the errors of invalid names."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The recipe `answers`: trains the network of the reader `Embedded` from files of questions."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The data of the recipe `answers`: questions, their split, negatives and errors in them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The recipe `confidence`, on questions about a few short passages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

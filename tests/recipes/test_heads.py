@@ -1,7 +1,5 @@
 """The recipes `choices` and `statements`: train the heads that readers load from data files."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The recipe `routes`: learns from a run which pipeline is best for a question, by its words."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The recipe `style`: its training documents, exclusions and files."""
 
-from __future__ import annotations
-
 import json
 from itertools import groupby
 from pathlib import Path

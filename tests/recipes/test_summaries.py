@@ -1,7 +1,5 @@
 """The recipe `summaries`: learns weights from rows, without excluded documents."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

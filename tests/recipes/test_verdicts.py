@@ -1,7 +1,5 @@
 """The recipe `verdicts`: turns questions into claims, and trains a judge on them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

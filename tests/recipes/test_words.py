@@ -1,7 +1,5 @@
 """The recipes `plots` and `polarity`, which learn word weights, and their command line."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of plots of scores over lengths, and of RULER's effective length."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the report: a self-contained file with all results, robust against odd texts."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

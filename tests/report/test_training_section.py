@@ -1,7 +1,5 @@
 """Tests of the report's section on training, from records that `train` stores with models."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

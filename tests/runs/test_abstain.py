@@ -1,7 +1,5 @@
 """Tests of `abstain`, which withholds answers with low confidence."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

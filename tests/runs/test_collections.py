@@ -1,7 +1,5 @@
 """Tests of collections from the command line, from YAML and from rows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

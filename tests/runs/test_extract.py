@@ -1,7 +1,5 @@
 """Tests of `extract`, and of `ask` with a type: values, places and early errors."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

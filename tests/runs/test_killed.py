@@ -1,7 +1,5 @@
 """Tests that killed or interrupted runs, or runs on a full disk, lose and repeat no results."""
 
-from __future__ import annotations
-
 import os
 import random
 import resource

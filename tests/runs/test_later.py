@@ -1,7 +1,5 @@
 """Tests of metrics that are computed after all reads: interrupted and resumed, with same scores."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests that odd documents and questions are answered or fail without affecting other examples."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

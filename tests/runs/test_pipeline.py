@@ -1,7 +1,5 @@
 """Tests of `Pipeline` in Python: its sources, its answers, and work that questions share."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import sys

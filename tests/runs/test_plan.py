@@ -1,7 +1,5 @@
 """Tests of `plan` and the cache commands: shared, cached and remaining work, and cache misses."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Tests of runs from Python: results, predictions and shared stages."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

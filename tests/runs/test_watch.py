@@ -1,7 +1,5 @@
 """Tests of watching a run from another process."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of the blocks that the page shows."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import pytest

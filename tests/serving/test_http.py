@@ -1,7 +1,5 @@
 """Tests of the page's server: access control, responses and added files."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

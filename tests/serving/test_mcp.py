@@ -1,7 +1,5 @@
 """Tests of the server for agents, with the protocol's client and a real process."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests all chunkers with the kit for authors of plug-ins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

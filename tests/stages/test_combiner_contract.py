@@ -1,7 +1,5 @@
 """Tests all combiners with the kit for authors of plug-ins."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial

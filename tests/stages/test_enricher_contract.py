@@ -1,7 +1,5 @@
 """Tests all enrichers with the kit for authors of plug-ins, and with a reader that shortens."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

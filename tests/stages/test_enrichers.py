@@ -1,7 +1,5 @@
 """Tests of enrichers, with the small reader that summarises by copying."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tests all loaders with the kit for authors of plug-ins."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from functools import partial

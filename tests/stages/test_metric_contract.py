@@ -1,7 +1,5 @@
 """Tests all metrics with the kit for authors of plug-ins."""
 
-from __future__ import annotations
-
 import pytest
 
 from leporello.metrics import METRICS

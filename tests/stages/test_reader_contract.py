@@ -1,7 +1,5 @@
 """Tests all readers with the kit for authors of plug-ins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests all tasks with the kit for authors of plug-ins."""
 
-from __future__ import annotations
-
 import io
 import json
 import tarfile

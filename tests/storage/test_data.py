@@ -1,7 +1,5 @@
 """Data at URLs: the same outputs as from the disk, one download, and clear errors."""
 
-from __future__ import annotations
-
 import errno
 import json
 import logging

@@ -1,7 +1,5 @@
 """Runs at URLs: resumed on any machine, written by one process, never lost, viewed remotely."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Every row of the papers' tables runs: official files, and tiny models of the same families."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests that published numbers match the quotes of their papers."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

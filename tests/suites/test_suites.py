@@ -1,7 +1,5 @@
 """Tests of suites: papers' tables with rows of small, real runs."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -4,8 +4,6 @@ The search takes the same steps as `re`, without its optimizations. If the steps
 the text here, they may do so in `re`, on this or another text. Nothing is timed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product

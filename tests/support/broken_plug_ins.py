@@ -1,7 +1,5 @@
 """Plug-ins with faults that the test kit must find."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import threading

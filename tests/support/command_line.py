@@ -1,7 +1,5 @@
 """Runs the command line in this process, or as a process that a test can kill."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import json

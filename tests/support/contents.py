@@ -3,8 +3,6 @@
 They write the least that each format requires, so that a test decides about every element.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +31,7 @@ class Item:
     """An item of a list with the lists inside it, and the form of its list's numbers."""
 
     text: str
-    items: Sequence[Item] = ()
+    items: "Sequence[Item]" = ()
     form: str = "1"
 
 

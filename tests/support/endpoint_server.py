@@ -1,7 +1,5 @@
 """OpenAI-compatible server that runs a script of the test, and readers that call it."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading
@@ -41,7 +39,7 @@ class Server:
 
     base_url: str
     script: Script
-    requests: list[Request] = field(default_factory=list)
+    requests: "list[Request]" = field(default_factory=list)
     most: int = 0
     under_way: int = 0
     connections: int = 0

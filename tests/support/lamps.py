@@ -1,7 +1,5 @@
 """Run whose answers depend on the batches of their reads, and of which some reads fail."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Task of looking up one line of forty, and tiny models that learn it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Stages and tasks that raise, hang or die at questions such as `reader: kill`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows and files of OpenAI-MRCR, GraphWalks, NoLiMa and HELMET, in the official layouts."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Task with unusual texts between regular ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Rows in the layouts of SCROLLS, ZeroSCROLLS and report_sum_sort."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

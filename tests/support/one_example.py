@@ -1,7 +1,5 @@
 """Runs one example without an engine, and returns the reads of each round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A world of the papers: official files with few rows, and each pipeline with a tiny model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import fields

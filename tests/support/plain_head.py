@@ -1,7 +1,5 @@
 """Stand-in for the span head that uses rules instead of weights."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

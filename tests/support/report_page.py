@@ -1,7 +1,5 @@
 """Parser of reports for tests."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from base64 import b64decode

@@ -1,7 +1,5 @@
 """Makes results valid again after a test has changed them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from leporello.jobs.manifest import checksums, read_mark, write_mark

@@ -1,7 +1,5 @@
 """Chunks and questions for tests of retrievers and of their callers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

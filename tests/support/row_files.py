@@ -1,7 +1,5 @@
 """Writes rows as JSON Lines."""
 
-from __future__ import annotations
-
 import bz2
 import json
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Predictions, examples and metrics for tests of scores."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Writers of spreadsheets with merged, hidden, formatted and faulty cells, in every format."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Collection, Mapping, Sequence

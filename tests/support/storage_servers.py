@@ -1,7 +1,5 @@
 """Web server with files in memory, and object store on the disk, for tests of storage."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os

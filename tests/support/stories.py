@@ -1,7 +1,5 @@
 """Stories, and functions that write them in each format, for tests of loaders."""
 
-from __future__ import annotations
-
 import email.policy
 import html
 import io

@@ -1,7 +1,5 @@
 """Tiny models with random weights that mark answers, and tokenizers trained on the story."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tiny models with random weights, and a tokenizer trained on a story."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Questions that a tiny encoder learns to answer in seconds, and settings of its training."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Stages without parameters and questions about few words, for tests of the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

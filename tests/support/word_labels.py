@@ -1,7 +1,5 @@
 """Reader that learns words for each label, without a network, and a config for it."""
 
-from __future__ import annotations
-
 import json
 
 PLUGIN = '''

@@ -1,7 +1,5 @@
 """Tests of normalising answers into the form that metrics require."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Callable
 from typing import Any

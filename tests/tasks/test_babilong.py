@@ -1,7 +1,5 @@
 """Tests of BABILong, with bAbI's files."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of ContraPro's contrastive choice on MuLD's subtitles."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

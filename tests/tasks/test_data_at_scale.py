@@ -1,7 +1,5 @@
 """Tests of rows in several files, tables, archives and data sets, and of size limits."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Tests of downloads: checksums, resuming and error messages."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Tests of JSON Lines tasks: examples, faults with their lines, and memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import tracemalloc

@@ -1,7 +1,5 @@
 """Tests of LongBench, InfiniteBench and LooGLE: rows as in the official loaders, and faults."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Callable, Mapping

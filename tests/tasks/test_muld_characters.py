@@ -1,7 +1,5 @@
 """End-to-end tests of MuLD's character archetypes, through the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """End-to-end tests of MuLD's question-answering baselines, on files in its format."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import pairwise

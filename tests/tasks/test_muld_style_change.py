@@ -1,7 +1,5 @@
 """End-to-end tests of MuLD's style change: training, runs and errors."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """End-to-end tests of MuLD's subtitles through the command line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """End-to-end tests of MuLD's theses with their built-in pipelines."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of OpenAI-MRCR, GraphWalks, NoLiMa and HELMET: official rows, scores and faults."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

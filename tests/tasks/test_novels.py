@@ -1,7 +1,5 @@
 """Tests of questions on novels, and of their evidence in the user's copies."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Tests of the tasks of MuLD, SCROLLS and ZeroSCROLLS, on files in the official formats."""
 
-from __future__ import annotations
-
 import bz2
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Tests of style change from folders of PAN and of the generator of MuLD's task."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

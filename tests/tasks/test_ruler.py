@@ -1,7 +1,5 @@
 """Tests of RULER's texts and metrics, compared with those of the authors' scripts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

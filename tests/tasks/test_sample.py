@@ -1,7 +1,5 @@
 """Tests of the sample task."""
 
-from __future__ import annotations
-
 import logging
 from pydoc_data import topics
 

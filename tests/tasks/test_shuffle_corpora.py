@@ -1,7 +1,5 @@
 """Tests of the corpora of the Shuffle Test's paper, and of Scientific Papers."""
 
-from __future__ import annotations
-
 import json
 import sys
 import zipfile

@@ -1,7 +1,5 @@
 """Tests of the Shuffle Test: sentences, shuffles and the metric, as in the authors' code."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The contracts fail broken plug-ins, with messages that name the fix."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

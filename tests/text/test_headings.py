@@ -1,7 +1,5 @@
 """Tests of headings in plain text, lines that only look like headings, and levels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Compares longest common subsequences with the table that is filled cell by cell."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given

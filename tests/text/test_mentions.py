@@ -1,7 +1,5 @@
 """Tests which words of a text are mentions of a character."""
 
-from __future__ import annotations
-
 import pytest
 
 from leporello import Document, Span

@@ -1,7 +1,5 @@
 """Tests of the locations of spans for people."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

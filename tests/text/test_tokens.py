@@ -1,7 +1,5 @@
 """Tests of words, Hugging Face tokenizers and their offsets, and errors while loading."""
 
-from __future__ import annotations
-
 import pickle
 import unicodedata
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Tests of answer types: schemas, faults of schemas, and values in texts."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`train --calibrate`: fitting probabilities to the scores of answers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

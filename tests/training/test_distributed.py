@@ -1,7 +1,5 @@
 """Training by several processes of a launcher; losses and curves are those of one process."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Fine-tuning: tiny models learn, interrupted trainings resume, and no test data leak."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Trained rows of the papers' tables: each pipeline trains a tiny model."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`train`: trains readers on the inputs of their pipelines, and writes a config that uses it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tune`: finds the best choices of a pipeline, and scores them on documents kept apart."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

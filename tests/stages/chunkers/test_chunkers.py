@@ -1,7 +1,5 @@
 """Tests of all chunkers: properties on random texts, and examples."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tests of chunks around mentions, and of the retriever of the first, last and densest chunk."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of the chunker Sections."""
 
-from __future__ import annotations
-
 import pytest
 
 from leporello import Document

@@ -1,7 +1,5 @@
 """Tests of the combiners for authors of paragraphs, and of the chunker `Parts`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import pairwise

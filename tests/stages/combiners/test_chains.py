@@ -1,7 +1,5 @@
 """Tests of combiners that read in rounds, each of which depends on the one before."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any

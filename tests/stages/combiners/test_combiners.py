@@ -1,7 +1,5 @@
 """Tests of the basic combiners: their reads, and their answers from outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

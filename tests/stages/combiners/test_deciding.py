@@ -1,7 +1,5 @@
 """Tests of combiners that decide between readers, combiners or answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Tests that LineByLine returns as many lines as the document has, in the same places."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of lists and counts over all passages: parsing, equality and support of items."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of several hops: their queries, hits and coverage."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

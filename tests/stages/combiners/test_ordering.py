@@ -1,7 +1,5 @@
 """Tests of putting texts in order: by pairs, by coherence, and by place in the source."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable, Sequence

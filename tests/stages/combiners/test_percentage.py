@@ -1,7 +1,5 @@
 """Tests of the percentage of hits for which a question is answered positively."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tests of combiners that rewrite the question into queries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

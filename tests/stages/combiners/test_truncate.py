@@ -1,7 +1,5 @@
 """Tests that Truncate cuts official prompts of benchmarks at the same token as their code."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

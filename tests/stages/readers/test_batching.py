@@ -1,7 +1,5 @@
 """Tests that batches have minimal costs within the budget, and the budget fits the memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise

@@ -1,7 +1,5 @@
 """Tests of a reader that is calibrated with percentages of complete documents."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

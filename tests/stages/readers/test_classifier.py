@@ -1,7 +1,5 @@
 """Tests of the classifier of passages, with a trained model and with models of transformers."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import zipfile

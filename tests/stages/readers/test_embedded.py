@@ -1,7 +1,5 @@
 """Tests of the reader of the package, with its weights."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import unicodedata

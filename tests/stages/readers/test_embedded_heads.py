@@ -1,7 +1,5 @@
 """Tests of the heads for choices and statements, with their weights and a plain span head."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

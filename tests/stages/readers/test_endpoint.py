@@ -1,7 +1,5 @@
 """Tests of the reader Endpoint: its requests, outputs and parameters."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

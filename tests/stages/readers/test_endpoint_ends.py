@@ -1,7 +1,5 @@
 """Tests of interrupting and closing the reader Endpoint."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of the reader Endpoint with a server that misbehaves."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

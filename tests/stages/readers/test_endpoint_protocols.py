@@ -1,7 +1,5 @@
 """Tests of endpoints with Anthropic's messages, reasoning, cached prompts and batches."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Tests of the reader Endpoint with the replies of servers, as their documentation shows them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Tests of runs with the reader Endpoint: usage, budgets, keys, and a ZeroSCROLLS submission."""
 
-from __future__ import annotations
-
 import csv
 import gc
 import json

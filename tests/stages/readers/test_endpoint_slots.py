@@ -1,7 +1,5 @@
 """Tests of the reader Endpoint in many threads: slots, refusals, rates, and shares of limits."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Iterator

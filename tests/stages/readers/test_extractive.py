@@ -1,7 +1,5 @@
 """Tests of the extractive reader with tiny models."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache

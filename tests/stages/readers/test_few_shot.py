@@ -1,7 +1,5 @@
 """Tests of sampling, rendering, counting and checking worked examples."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

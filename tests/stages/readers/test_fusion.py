@@ -1,7 +1,5 @@
 """Tests of the reader that fuses passages in the decoder, with tiny models."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tests of late interaction between questions and passages, and of the classifier with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of readers with packaged weights for opinions, heroes, and the order of texts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

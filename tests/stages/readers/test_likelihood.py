@@ -1,7 +1,5 @@
 """Tests of likelihoods of passages, of the chunker Windows, and of the combiner Mean."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

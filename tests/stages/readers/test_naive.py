@@ -1,7 +1,5 @@
 """Tests of the naive baselines, and of the recipe that learns them."""
 
-from __future__ import annotations
-
 import json
 import random
 import shlex

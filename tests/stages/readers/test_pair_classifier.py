@@ -1,7 +1,5 @@
 """Tests of the classifier of pairs, with features of style and with models of transformers."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

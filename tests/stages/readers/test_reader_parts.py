@@ -1,7 +1,5 @@
 """Tests of readers without a model: templates, parameters and baselines."""
 
-from __future__ import annotations
-
 import pytest
 
 from leporello.core.records import Document, Output, Read

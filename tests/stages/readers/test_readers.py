@@ -1,7 +1,5 @@
 """Tests of readers with tiny models: prompts, cuts and outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of answers that are looked up in tables and numbered lists."""
 
-from __future__ import annotations
-
 import pytest
 
 from leporello.core.records import Chunk, Document

@@ -1,7 +1,5 @@
 """Tests that summaries are slices of the texts, in order and within the length."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import pairwise
 from pathlib import Path

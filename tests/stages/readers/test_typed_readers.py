@@ -1,7 +1,5 @@
 """Tests of readers with a schema: with support of the server, and by constrained decoding."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ If vLLM is not installed, a stand-in with the part of its interface that is used
 transformers.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tests of retrievers that depend on the kind of question, or only on places."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

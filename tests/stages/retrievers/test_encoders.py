@@ -1,7 +1,5 @@
 """Tests of retrievers with token vectors, late chunks and sparse vectors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

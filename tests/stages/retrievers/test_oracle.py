@@ -1,7 +1,5 @@
 """Tests of the retrievers Oracle, OracleAnswer and Mixed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

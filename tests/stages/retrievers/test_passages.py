@@ -1,7 +1,5 @@
 """Tests of retrievers that change the hits of another retriever."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

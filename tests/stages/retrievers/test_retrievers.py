@@ -1,7 +1,5 @@
 """Tests of the scores and hits of retrievers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tests of the retriever Selected, which leaves out front matter and back matter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of clauses of arbitrary texts, and of options with letters."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

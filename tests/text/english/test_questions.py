@@ -1,7 +1,5 @@
 """Tests of kinds of questions, and of recognising English."""
 
-from __future__ import annotations
-
 import pytest
 
 from leporello.text.english.questions import (
