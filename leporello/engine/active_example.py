@@ -96,20 +96,11 @@ class ActiveExample:
         self.prediction, self.combiner, self.finished = prediction, judgement, False
 
     def start(self) -> None:
-        """Runs the combiner until its first reads or its return.
-
-        Raises:
-            Exception: The combiner raised it.
-        """
+        """Runs the combiner until its first reads or its return."""
         self._run(partial(next, self.combiner))
 
     def send(self) -> None:
-        """Sends the replies of a complete round, and runs the combiner until its next reads.
-
-        Raises:
-            ReadError: A read failed and the combiner did not catch the error.
-            Exception: The combiner raised it.
-        """
+        """Sends the replies of a complete round, and runs the combiner until its next reads."""
         replies = [reply for reply in self.replies if reply is not None]
         self.calls += map(Call, [self._round] * len(replies), self.reads, replies)
         reads = (request for request in self._requests if isinstance(request, Read))

@@ -62,11 +62,7 @@ class StoreCounts:
 
 
 def counts_in(path: Path) -> StoreCounts:
-    """Returns the numbers of examples in a store; zeros if it is missing or any row is damaged.
-
-    Raises:
-        UserError: The file cannot be read.
-    """
+    """Returns the numbers of examples in a store; zeros if it is missing or any row is damaged."""
     with suppress(DamagedStoreError), _reading(path) as database:
         if key := database.execute("SELECT data, crc FROM meta WHERE name = 'key'").fetchone():
             failed = [row.failed for row in done_rows(database)]
@@ -75,12 +71,7 @@ def counts_in(path: Path) -> StoreCounts:
 
 
 def finished_in(path: Path, example_id: str | None = None) -> Iterator[FinishedRow]:
-    """Yields the finished examples of a store by number; only one of them if an id is given.
-
-    Raises:
-        DamagedStoreError: The store is damaged.
-        UserError: The file cannot be read.
-    """
+    """Yields the finished examples of a store by number; only one of them if an id is given."""
     with _reading(path) as database:
         if example_id is None:
             yield from done_rows(database)
@@ -89,12 +80,7 @@ def finished_in(path: Path, example_id: str | None = None) -> Iterator[FinishedR
 
 
 def passages_in(path: Path, sha256: str) -> Mapping[str, Any] | None:
-    """Returns the stored passages of a document by the hash of its text; None without passages.
-
-    Raises:
-        DamagedStoreError: The store is damaged.
-        UserError: The file cannot be read.
-    """
+    """Returns the stored passages of a document by the hash of its text; None without passages."""
     with _reading(path) as database:
         query = "SELECT data, crc FROM passages WHERE sha256 = ?"
         row = database.execute(query, (sha256,)).fetchone()
@@ -121,12 +107,7 @@ def connected(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def as_user_errors(path: Path) -> Iterator[None]:
-    """Turns errors of SQLite and of the file system into errors for the user.
-
-    Raises:
-        DamagedStoreError: The file is damaged.
-        UserError: The file cannot be used.
-    """
+    """Turns errors of SQLite and of the file system into DamagedStoreError or UserError."""
     try:
         yield
     except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
@@ -144,11 +125,7 @@ def as_user_errors(path: Path) -> Iterator[None]:
 def done_rows(
     database: sqlite3.Connection, condition: str = "1", *values: object
 ) -> Iterator[FinishedRow]:
-    """Yields finished examples, by number, that meet a condition in SQL with a `?` for each value.
-
-    Raises:
-        DamagedStoreError: A checksum is wrong.
-    """
+    """Yields examples, by number, that meet a condition in SQL; raises DamagedStoreError."""
     query = f"SELECT {DONE} FROM done WHERE {condition} ORDER BY number"  # noqa: S608 -- no user input
     for number, example_id, failed, data, crc in database.execute(query, values):
         if not isinstance(example_id, bytes) or not isinstance(data, bytes):
@@ -174,11 +151,7 @@ def _crc_of(number: int, failed: int, example_id: bytes, data: bytes) -> int:
 
 
 def checked(data: bytes | None, crc: int) -> Any:  # noqa: ANN401 -- JSON
-    """Returns the JSON of a row, after checking its checksum; `data` is None for a missing row.
-
-    Raises:
-        DamagedStoreError: The checksum is wrong, or the row is missing.
-    """
+    """Returns the JSON of a row; raises DamagedStoreError if it is None or has another checksum."""
     if not isinstance(data, bytes) or crc32(data) != crc:
         raise DamagedStoreError("a checksum is wrong")
     return loads(decompress(data))

@@ -60,22 +60,16 @@ class EnricherRunner:
         self.stages = self.readers.stages
 
     def begin(self, number: int) -> None:
-        """Logs the start of an operation on a document.
-
-        Raises:
-            ExampleError: The operation has killed its workers.
-        """
+        """Logs the start on a document; raises ExampleError if it has killed its workers."""
         attempts = self.readers.attempts
         if attempts.begin("enrich", number) >= TRIES:
             raise ExampleError("enricher", attempts.cause)
 
     def prepare(self, chunks: Sequence[Chunk], number: int, store: MemoryStore) -> None:
-        """Computes or restores the passages of a document; the document and the store keep them.
+        """Computes or restores the passages of the document with this number in the shard.
 
-        The document has this number in the shard.
-
-        Raises:
-            ExampleError: The enricher failed; a retry runs it again.
+        The document and the store keep them. If the enricher raises ExampleError, a retry runs it
+        again.
         """
         document = chunks[0].document
         with collect_notes() as notes:
@@ -96,12 +90,9 @@ class EnricherRunner:
     def passages_of(
         self, chunks: Sequence[Chunk], number: int = 0, store: MemoryStore | None = None
     ) -> Sequence[Chunk]:
-        """Returns the passages of a document, which has this number in the shard.
+        """Returns the passages of the document with this number in the shard.
 
         The store keeps the outputs that the enricher receives; None stores nothing.
-
-        Raises:
-            ExampleError: The enricher failed.
         """
         if self.stages.enricher is None or not chunks:
             return chunks

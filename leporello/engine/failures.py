@@ -152,9 +152,8 @@ class Attempts:
     def begin(self, kind: str, *numbers: int) -> int:
         """Logs the start of an operation, and returns the number of deaths that it has caused.
 
-        Args:
-            kind: `open`, `select`, `enrich`, `combine`, `metric`, `window`, `read` or `load`.
-            numbers: Numbers that identify the operation within the task.
+        The kind is `open`, `select`, `enrich`, `combine`, `metric`, `window`, `read` or `load`; the
+        numbers identify the operation within the task.
         """
         phase: Phase = (kind, self.pipeline, *numbers)
         self._last = kind, numbers
@@ -167,8 +166,8 @@ class Attempts:
     def loading(self) -> Generator[None]:
         """Logs that a model is loaded, and afterwards that the interrupted operation continues.
 
-        Raises:
-            UserError: Loading has killed its worker each time, so no single read is the cause.
+        Raises UserError if loading has killed its worker each time: then no single read is the
+        cause.
         """
         last = self._last
         if self.begin("load") >= TRIES:
@@ -182,17 +181,12 @@ class Attempts:
 
 
 def be_watched(late_at: memoryview[float] | list[float], timeout: float) -> None:
-    """Makes calls that exceed their limit by far end this process.
+    """Makes calls that exceed twice the limit by far end this process.
 
     Code that never returns to the interpreter cannot be interrupted. Therefore faulthandler's
-    thread writes a traceback and ends the process. A process that is suspended, that has cancelled
-    faulthandler, or in which a stage has replaced functions that are used between calls, is ended
-    by its parent.
-
-    Args:
-        late_at: One number, which the parent reads: the time of `monotonic` at which the process
-            is late, or 0.
-        timeout: Seconds that an example may take in a call.
+    thread writes a traceback and ends the process. If a stage defeats that, the parent ends the
+    process: `late_at` holds one number that it reads, the time of `monotonic` at which the process
+    is late, or 0.
     """
     global _late_at, _silence
     _late_at, _silence = late_at, 2 * timeout + _SILENCE
@@ -217,11 +211,7 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
         self._process = os.getpid()
 
     def __enter__(self) -> None:
-        """Starts the limit.
-
-        Raises:
-            UserError: The thread is not the main thread, which alone receives Python's signals.
-        """
+        """Starts the limit; raises UserError outside the main thread, which alone gets signals."""
         self._limit.__enter__()
 
     def __exit__(

@@ -75,11 +75,7 @@ class AttemptLog:
     _file: int | None = None
 
     def open(self, blame: int = 1) -> None:
-        """Counts the death of the last attempt as `blame` deaths, and starts a new one.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
+        """Counts the death of the last attempt as `blame` deaths, and starts a new one."""
         last, phase = self._load()
         # If the driver died too, the machine is the likely cause, so the operation is not blamed.
         if last and phase and last["driver"] == self.driver:

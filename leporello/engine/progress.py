@@ -35,12 +35,7 @@ _make_display: Callable[[str, int | None], ProgressDisplay | None] = lambda _tit
 
 
 def show_progress_with(make: Callable[[str, int | None], ProgressDisplay | None]) -> None:
-    """Sets the display of progress for this process.
-
-    Args:
-        make: Function that creates a display from a title and a number of examples (None if
-            unknown), or returns None without a terminal.
-    """
+    """Sets the function that creates the displays of progress of this process."""
     global _make_display  # noqa: PLW0603 -- one display per process
     _make_display = make
 
@@ -120,10 +115,6 @@ class Listener:
     """Counts the events of engines, and reports them regularly; ends an engine that is cancelled.
 
     Exceptions of `report` and `check` end the run.
-
-    Attributes:
-        report: Function that receives the progress since the last report.
-        cancelled: Whether `cancel` was called.
     """
 
     def __init__(

@@ -118,11 +118,7 @@ class BatchReader:
             self._loaded = True
 
     def read(self, batch: Sequence[Read]) -> list[Reply]:
-        """Returns one reply per read.
-
-        Raises:
-            UserError: The user made a mistake, such as naming a model that cannot be loaded.
-        """
+        """Returns one reply per read; raises UserError for a mistake such as a missing model."""
         # Whole batches: an answer cached by prompt would leave a smaller batch for the others, and
         # other numbers than a run without the cache (decision 10).
         key = self._cache_key(batch)
@@ -242,11 +238,7 @@ class BatchReaders:
         return self._by_stage.setdefault(id(stage), reader)
 
     def of(self, role: str) -> BatchReader:
-        """Returns the reader of a role.
-
-        Raises:
-            StageError: The pipeline has no reader of this role.
-        """
+        """Returns the reader of a role; raises StageError if the pipeline has none."""
         return self._by_stage[id(self.stages.reader_of(role))]
 
     @property

@@ -26,11 +26,7 @@ _LOWEST_SCORE = -1e9  # of an answer without a read; JSON has no infinity
 
 
 class QuestionBudget:
-    """Budget of one question, and the amounts spent so far.
-
-    Attributes:
-        stages: Pipeline with the budget; its readers count tokens.
-    """
+    """Budget of one question, and the amounts spent so far."""
 
     def __init__(self, stages: Pipeline) -> None:
         """Starts with the full budget."""
@@ -71,10 +67,7 @@ class QuestionBudget:
         return True
 
     def refusal(self, read: Read) -> Reply:
-        """Returns an empty output for a read that exceeds the budget.
-
-        If the budget does not even suffice for the first read of a question, that read fails.
-        """
+        """Returns an empty output for a read over the budget, or an error for the first read."""
         # Empty rather than failed, so that a combiner continues with the outputs that it has.
         # Without any output it would answer from nothing, so the first read fails (decision 47).
         if self._expected.reads:
@@ -101,12 +94,7 @@ class QuestionBudget:
 
 
 def checked(requests: object, document: Document, stages: Pipeline) -> Sequence[Request]:
-    """Returns the requests that a generator yielded, after checking them.
-
-    Raises:
-        TypeError: They are not a list of requests about this document.
-        StageError: A read names a role that no reader has.
-    """
+    """Returns the requests that a generator yielded; raises TypeError or StageError if invalid."""
     if not isinstance(requests, (list, tuple)) or not all(
         isinstance(request, (Read, Search, Fit, Generates)) for request in requests
     ):

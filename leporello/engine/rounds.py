@@ -93,10 +93,9 @@ class Rounds:
     def select(
         self, number: int, first: int, examples: Sequence[Example]
     ) -> Sequence[Selection | ExampleError]:
-        """Returns the selections for the examples on a document, which has a number in the shard.
+        """Returns the selections for the examples, from `first` on, on document `number`.
 
-        The examples have numbers from `first` on. If selecting for all of them has killed its
-        workers, they are selected for one at a time.
+        If selecting for all of them has killed its workers, they are selected for one at a time.
         """
         attempts, timeout = self.attempts, self.readers.timeout
         try:
@@ -133,9 +132,6 @@ class Rounds:
 
         The examples have numbers from `first` on; those in the store are skipped. Instead of a
         selection, an example may have the error that prevented it.
-
-        Raises:
-            UserError: The user made a mistake; finished examples stay in the store.
         """
         for number, example, selection in zip(count(first), examples, selected, strict=False):
             yield from self._make_room()
@@ -157,11 +153,7 @@ class Rounds:
         self.store.commit()
 
     def wait(self) -> None:
-        """Reads the next batch, or waits for the reply to a read of any shard.
-
-        Raises:
-            Stopped: The run was asked to stop.
-        """
+        """Reads the next batch, or waits for a reply to any shard; raises Stopped on request."""
         self.listener.before_step()
         if self.slots:
             self._wait_for_reply(self.slots)
@@ -339,11 +331,7 @@ class Rounds:
 
 
 def rounds(run: Rounds, examples: Iterable[Example]) -> Iterator[FinishedExample]:
-    """Yields the unfinished examples, numbered from 0 in the order of the task, as each finishes.
-
-    Raises:
-        UserError: The user made a mistake; finished examples stay in the store.
-    """
+    """Yields the unfinished examples, numbered in the order of the task, as each finishes."""
     for number, (first, group) in enumerate(by_document(examples)):
         if run.store.done.issuperset(range(first, first + len(group))):
             yield from run.skip(len(group))

@@ -33,22 +33,14 @@ class Selection:
 def select_document(
     stages: Pipeline, examples: Sequence[Example], timeout: float | None = None
 ) -> list[Selection | ExampleError]:
-    """Returns the selection or the error of each example on a document.
-
-    An example with faulty data fails. `timeout` is the number of seconds per example in a call;
-    None sets no limit.
-    """
+    """Returns the selection or error of each example on a document; the timeout is per example."""
     valid = [example for example in examples if not example.fault]
     selections = iter(_select_apart(stages, valid, timeout) if valid else ())
     return [ExampleError("task", e.fault) if e.fault else next(selections) for e in examples]
 
 
 def select(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
-    """Returns the selection for each example; all are on one document.
-
-    Raises:
-        ExampleError: The chunker or the retriever failed.
-    """
+    """Returns the selection for each example on one document; raises ExampleError for a stage."""
     with stage_errors("retriever"):
         if asks_question(stages.chunker):
             # This chunker's chunks depend on the question, so examples cannot share them.
@@ -114,11 +106,7 @@ def _unchunked(text: str, chunks: Sequence[Chunk]) -> int:
 
 
 def document_chunks(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
-    """Returns the chunks of an example's document, which examples share where possible.
-
-    Raises:
-        ExampleError: The chunker failed.
-    """
+    """Returns the chunks of an example's document, which examples share where possible."""
     document = example.document
     question = example.question if asks_question(chunker) else None
     with stage_errors("chunker"):

@@ -31,9 +31,7 @@ class _PendingRead:
 class Slots:
     """Threads that read in one process; replies are delivered in the main thread.
 
-    Attributes:
-        count: Number of slots.
-        timeout: Seconds that a read may take; None sets no limit.
+    `timeout` is the number of seconds that a read may take; None sets no limit.
     """
 
     def __init__(self, count: int, timeout: float | None = None) -> None:
@@ -61,10 +59,7 @@ class Slots:
         return self.waiting < 2 * self.count
 
     def submit(self, read: Callable[[], Reply], then: Callable[[Reply], None]) -> None:
-        """Submits a read, which a thread starts as soon as a slot is free.
-
-        `then` receives the reply, in the thread that calls `wait`.
-        """
+        """Submits a read for the next free slot; `then` receives the reply, during `wait`."""
         # The run is ending; another read would cost money for an answer that nobody receives.
         if self._draining:
             return
@@ -79,11 +74,7 @@ class Slots:
         self._threads[-1].start()
 
     def wait(self) -> None:
-        """Waits for a reply, and delivers all replies that have arrived.
-
-        Raises:
-            UserError: A read found a mistake of the user.
-        """
+        """Waits for a reply, and delivers all that have arrived; raises a read's UserError."""
         self._deliver(*self._next())
         while not self._arrived.empty():
             self._deliver(*self._arrived.get())

@@ -50,8 +50,7 @@ class MemoryStore:
 
     Attributes:
         done: Numbers of the finished examples.
-        alone: Numbers of the examples that are read in separate batches because they failed
-            before.
+        alone: Numbers of the examples that failed before, and are read in separate batches.
         sizes: Micro-batch sizes that readers determined, by name.
         finished: Finished examples by number; empty for a store on disk.
     """
@@ -75,10 +74,7 @@ class MemoryStore:
         replies: Sequence[tuple[int, int, Read, Reply]],
         notes: Mapping[int, str] | None = None,
     ) -> None:
-        """Stores the replies of a batch, after their owners as in `outputs`, indices and reads.
-
-        Notes on examples are by the index of the reply.
-        """
+        """Stores (owner, index, read, reply) of a batch, and notes on owners by index."""
 
     def finish(self, example: FinishedExample) -> None:
         """Stores a finished example."""
@@ -117,20 +113,10 @@ class MemoryStore:
 
 
 class Store(MemoryStore):
-    """SQLite file, which one process at a time writes.
-
-    Its methods raise `UserError` if the file cannot be written.
-
-    Attributes:
-        key: Identity of the store: a shard of a run.
-    """
+    """SQLite file, which one process at a time writes; raises UserError if it cannot be written."""
 
     def __init__(self, path: Path, key: StoreKey) -> None:
-        """Opens or creates a store.
-
-        Raises:
-            UserError: The file cannot be written, or another process uses it.
-        """
+        """Opens or creates a store; raises UserError if another process uses the file."""
         super().__init__()
         self.path, self.key = path, key
         self._outputs: dict[int, dict[int, StoredOutput]] = {}
@@ -184,11 +170,7 @@ class Store(MemoryStore):
         self.commit()
 
     def _load(self) -> None:
-        """Loads the rows of an earlier process.
-
-        Raises:
-            DamagedStoreError: A page or a checksum is wrong.
-        """
+        """Loads the rows of an earlier process; raises DamagedStoreError if one is wrong."""
         # Check all pages now: damage that only a later write meets would fail every repeated run.
         check = self._database.execute("PRAGMA integrity_check(1)").fetchone()
         if check != (b"ok",) or self._tables() != TABLES.encode():

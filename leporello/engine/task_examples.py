@@ -33,11 +33,7 @@ def task_errors(name: str) -> Generator[None]:
 
 
 def checked_metrics(task: Task) -> tuple[MetricEntry, ...]:
-    """Returns the metrics of a task.
-
-    Raises:
-        UserError: They are not a tuple of names and of mappings with `class`.
-    """
+    """Returns the metrics of a task; raises UserError if they are not names and mappings."""
     entries: object = task.metrics
     if isinstance(entries, (tuple, list)) and all(isinstance(e, (str, Mapping)) for e in entries):
         return tuple(entries)
@@ -69,11 +65,7 @@ def normalizer_of(task: Task, *, wanted: bool = True) -> Normalizer | None:
 
 
 def examples_of(task: Task, name: str) -> Iterator[Example]:
-    """Yields a task's examples after checking them.
-
-    Raises:
-        UserError: The task fails, yields an invalid example, or yields an id twice.
-    """
+    """Yields a task's examples; raises UserError if one is invalid or has the id of another."""
     ids: set[str] = set()
     for example in checked(task.examples, name):
         if example.id in ids:
@@ -83,11 +75,7 @@ def examples_of(task: Task, name: str) -> Iterator[Example]:
 
 
 def checked(examples: Callable[[], Iterable[object]], name: str) -> Iterator[Example]:
-    """Yields the examples of a task's method after checking them.
-
-    Raises:
-        UserError: The task fails, or yields an invalid example.
-    """
+    """Yields the examples of a task's method; raises UserError if it fails or one is invalid."""
     with task_errors(name):
         for example in examples():
             if problem := _problem(example):

@@ -67,8 +67,7 @@ class TypedAnswer:
     def combine(self, combination: Combination) -> Combination:
         """Runs a combiner, and returns its answer as `answer`, `value` and `spans`.
 
-        Raises:
-            ExampleError: The answer, also that of the retry, is not a value of the type.
+        Raises ExampleError if the answer, also that of the retry, is not a value of the type.
         """
         returned = yield from self._run(combination)
         text = as_text(returned)
@@ -157,11 +156,7 @@ class TypedAnswer:
         return output
 
     def _parsed(self, text: str) -> JSON:
-        """Returns the value of an answer; None for an answer such as "not stated".
-
-        Raises:
-            ValueError: The answer does not match the schema.
-        """
+        """Returns the value of an answer; None for an answer such as "not stated"."""
         plain = text.strip()
         if plain in ("", "null") or not is_answer(plain):
             return None

@@ -51,10 +51,8 @@ def prediction_of(
     """Returns the prediction of an example for the value that its combiner returned.
 
     `unchunked` is the number of characters that are in no chunk. `stood_for` contains spans that
-    the reader saw only as other text, such as a summary.
-
-    Raises:
-        TypeError: JSON cannot represent the value that the combiner returned.
+    the reader saw only as other text, such as a summary. Raises TypeError if JSON cannot represent
+    the value.
     """
     document, hits, calls, value = example.document, tuple(hits), [*calls], in_utf8(value)
     text = as_text(value)
@@ -217,12 +215,7 @@ class FinishedExample:
         notes: Sequence[str],
         scored: Scored,
     ) -> FinishedExample:
-        """Returns an example that has a prediction.
-
-        Raises:
-            TypeError: The prediction or a statistic is not JSON.
-            ValueError: It contains a number that is not finite.
-        """
+        """Returns an example that has a prediction; raises if JSON cannot represent a value."""
         way = ", ".join(way_of(prediction.raw))
         coverage = prediction.coverage
         statistics = ExampleStatistics(
@@ -328,10 +321,7 @@ _OPTIONAL = [n for n in ExampleStatistics.__slots__ if n not in ("number", "id",
 
 
 def cost_of(replies: Iterable[Reply]) -> dict[str, Any]:
-    """Returns the cost of reads; failed reads cost nothing.
-
-    Keys are `input_tokens`, `output_tokens` and `dollars`, which is None if no read has a price.
-    """
+    """Returns the cost of reads; `dollars` is None if no read has a price."""
     outputs = [reply for reply in replies if isinstance(reply, Output)]
     prices = [output.dollars for output in outputs if output.dollars is not None]
     return {

@@ -57,12 +57,7 @@ def reads_to_columns(reads: Sequence[tuple[int, Read]]) -> dict[str, JSON]:
 
 
 def reads_from_columns(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one mapping per read, with passages as [start, end] or text.
-
-    Raises:
-        ValueError: The columns have different lengths.
-        KeyError: A column is missing.
-    """
+    """Returns one mapping per read, with passages as [start, end] or text."""
     count, passages = columns["count"], columns["passages"]
     filled = {name: columns.get(name, {"=": value}) for name, value in _READ.items()}
     return [
@@ -151,20 +146,13 @@ def _read_spans(read: Read, output: Output) -> JSON:
 
 
 def output_rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """Returns one mapping per output; `full_output` turns them into rows with spans.
-
-    Raises:
-        ValueError: A column does not contain `count` values.
-    """
+    """Returns one mapping per output; `full_output` turns them into rows with spans."""
     filled = {name: columns.get(name, {"=": value}) for name, value in _OUTPUT.items()}
     return from_columns(filled, count)
 
 
 def full_output(row: Mapping[str, Any], passages: Sequence[Any]) -> dict[str, Any]:
-    """Returns a row of `output_rows` without rare fields that are None or False.
-
-    The passages of the read are [start, end] or text.
-    """
+    """Returns a row of `output_rows` without rare fields that are None or False."""
     if row["error"] is not None:
         return {"error": row["error"], "traceback": row["traceback"]}
     values = {
@@ -199,12 +187,7 @@ def calls_row(calls: Sequence[tuple[int, Read, Reply]]) -> dict[str, JSON]:
 
 
 def calls_from_row(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one mapping per read, with its `output`, from the `calls` of a row of calls.jsonl.
-
-    Raises:
-        ValueError: The columns have different lengths.
-        KeyError: A column is missing.
-    """
+    """Returns one mapping per read, with its `output`, from the `calls` of a row of calls.jsonl."""
     reads = reads_from_columns(row)
     outputs = output_rows(row["outputs"], len(reads))
     return [
@@ -233,11 +216,7 @@ def to_columns(values: Mapping[str, list[JSON]]) -> dict[str, JSON]:
 
 
 def from_columns(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """Returns `count` rows from their columns.
-
-    Raises:
-        ValueError: A column does not contain `count` values.
-    """
+    """Returns `count` rows from their columns; raises ValueError if a column has another length."""
     values = {name: _unpacked(column, count) for name, column in columns.items()}
     return [{name: values[name][index] for name in values} for index in range(count)]
 
