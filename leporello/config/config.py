@@ -49,12 +49,10 @@ class Config:
 
     Attributes:
         pipelines: Pipelines by name; each is a list of points, a single one without a sweep.
-        tasks: Tasks by name.
         default_pipeline: Name of the default pipeline of `run`.
         default_task: Name of the task for pipelines without `tasks`.
         default_pipelines: Names of default pipelines by task, for tasks that have their own.
         collections: Paths, patterns and URLs of collections by name.
-        suites: Suites by name.
     """
 
     pipelines: Checked[Sequence[PipelineSpec]]

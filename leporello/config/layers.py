@@ -64,13 +64,7 @@ def parse_override(text: str) -> Override:
 class Layers:
     """Several files merged; a later file replaces pipelines and tasks of the same name.
 
-    Attributes:
-        pipelines: Pipelines by name, as written.
-        tasks: Tasks by name, as written.
-        collections: Paths, patterns and URLs of collections by name.
-        suites: Suites by name, as written; a later file adds columns and rows to a suite.
-        default: The default pipeline and task.
-        faults: Faults in the structure of the user's files.
+    Its mappings hold the trees as written; `faults` are those in the structure of the user's files.
     """
 
     def __init__(self, files: Iterable[ConfigSource] = ()) -> None:
@@ -205,8 +199,7 @@ def _is_name(name: str) -> bool:
 def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
     """Returns a key of a pipeline, merged with the same key of its parent.
 
-    A stage that names a class replaces the parent's stage, and training settings that name a preset
-    replace the parent's settings. Everything else is merged.
+    A stage that names a class, or a training preset, replaces the parent's; all else is merged.
     """
     if key == "placement" and parent is not None and child.items:
         remaining = _under_executor(parent, child.items.get("executor"))
@@ -227,10 +220,7 @@ def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
 
 
 def _extended(earlier: Tree | None, suite: Tree) -> Tree:
-    """Returns a suite of an earlier file, extended by the same suite of a later file.
-
-    Columns and rows are added; a row of the same name is extended by the pipelines of more columns.
-    """
+    """Returns a suite with the columns and rows of a later file; rows of one name are merged."""
     if earlier is None:
         return suite
     below = {

@@ -49,14 +49,8 @@ def load_space(
 ) -> tuple[Config, Space, Space]:
     """Reads a config for `tune`, where the sweeps and ranges of one pipeline are choices.
 
-    Args:
-        files: Files of the user, as for `load_config`.
-        overrides: `--set` texts, applied to the pipeline.
-        name: Name of the pipeline; the default pipeline if empty.
-        space: File with more choices, by path.
-
-    Returns:
-        The config; the pipeline with all choices; and the pipeline with its own choices only.
+    `space` is a file with more choices, by path. Returns the config, the pipeline with all choices,
+    and the pipeline with its own choices only.
     """
     parsed = build_all(overrides, parse_override)
     chosen = [*parsed, *(space_of(space) if space else ())]

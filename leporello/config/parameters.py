@@ -1,7 +1,4 @@
-"""Checks values of YAML against the annotations of a constructor.
-
-A parameter for a secret key takes the name of an environment variable, never the key itself.
-"""
+"""Checks values of YAML against the annotations of a constructor."""
 
 from __future__ import annotations
 
@@ -56,14 +53,7 @@ _UNMARKED = (
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a constructor.
-
-    Attributes:
-        name: Name in the YAML.
-        annotation: Type with its bounds; `inspect.Parameter.empty` without an annotation.
-        default: Default; `inspect.Parameter.empty` if the parameter is required.
-        description: Description in the class's docstring; may be empty.
-    """
+    """One parameter of a constructor; `inspect.Parameter.empty` is no annotation or no default."""
 
     name: str
     annotation: Any
@@ -149,11 +139,7 @@ def adapter(annotation: Any) -> TypeAdapter[Any]:  # noqa: ANN401 -- as above
 
 
 def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
-    """Checks one value against its annotation.
-
-    Returns:
-        The value for the constructor; and the problem, or None.
-    """
+    """Returns the checked value of a parameter for the constructor, and its problem or None."""
     if parameter.annotation is _OPEN:
         return tree.plain(), None
     plain = tree.plain()
@@ -173,8 +159,7 @@ def settings_of(
 ) -> tuple[dict[str, Any], list[Fault]]:
     """Checks a mapping of settings, each by a function such as `partial(setting, CLASS)`.
 
-    `path` is the path of the settings for messages, such as `mine.train`. `check` returns the value
-    of a setting, and its problem or None.
+    `path` is the path of the settings for messages, such as `mine.train`.
     """
     if not isinstance(tree.value, dict):
         return {}, [tree.fault(f"{path}: must be a mapping of settings, got {tree.plain()!r}")]

@@ -182,11 +182,7 @@ def visible_gpus() -> list[str]:
 
 @dataclass(frozen=True)
 class PlacementSpec:
-    """Checked settings of `placement:`.
-
-    Attributes:
-        given: Values of the settings that are set.
-    """
+    """Checked settings of `placement:`, only those that are set."""
 
     given: Mapping[str, Any] = field(default_factory=dict)
 

@@ -27,25 +27,18 @@ ROLES = "readers."  # prefix of the stage keys of readers that have a role
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A class and its checked parameters; nested stages are specs themselves.
+    """A class and its checked parameters; nested stages are specs themselves."""
 
-    Attributes:
-        name: Value of `class:`, with a file's path made absolute.
-        cls: The class.
-        params: Parameters that the YAML gives; the class has defaults for the others.
-        places: File and line of each key in the YAML, for messages.
-    """
-
-    name: str
+    name: str  # value of `class:`, with a file's path made absolute
     cls: type
-    params: Mapping[str, Any]
+    params: Mapping[str, Any]  # those that the YAML gives; the class has defaults for the others
+    # File and line of each key in the YAML, for messages.
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
 
     def build(self) -> Any:  # noqa: ANN401 -- of type `cls`
         """Returns a new instance, with nested stages built and variables replaced by their keys.
 
-        Raises:
-            ValueError: The constructor refuses the combination of parameters.
+        Raises ValueError if the constructor refuses the combination of parameters.
         """
         secret = self._keys()
         values = {**self.params, **secret}
@@ -59,10 +52,7 @@ class Spec:
         return {p.name: self.params.get(p.name, p.default) for p in declared}
 
     def resolved(self) -> dict[str, JSON]:
-        """Returns the class and every parameter, defaults included, in the form of the YAML.
-
-        Defaults that a YAML file cannot give, such as objects, are left out.
-        """
+        """Returns the class and every parameter that YAML can express, defaults included."""
         declared = parameters(self.cls)
         defaults = {p.name: p.default for p in declared.values() if _can_be_written(p)}
         values = {name: _plain(value) for name, value in {**defaults, **self.params}.items()}
@@ -106,13 +96,9 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """A named task.
+    """A named task; its `metrics` replace those of the class.
 
-    Attributes:
-        name: Name of the task.
-        spec: Class and parameters.
-        metrics: Metrics that replace those of the class; empty if the class has a parameter
-            `metrics`.
+    `metrics` is empty if the class has a parameter `metrics`.
     """
 
     name: str
@@ -170,29 +156,17 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The built stages of a pipeline.
-
-    Attributes:
-        chunker: Chunker.
-        retriever: Retriever.
-        reader: Reader of answers; it has every role if `roles` is empty.
-        combiner: Combiner.
-        enricher: Enricher; None if the pipeline has no enricher.
-        roles: Readers of other roles, by role.
-        budget: Limits on the cost of one question.
-        abstain: Confidence below which an answer is withheld; with None every answer is returned.
-        no_answer: Text that replaces a withheld answer; it is a property of the task.
-    """
+    """The built stages of a pipeline."""
 
     chunker: Any
     retriever: Any
-    reader: Any
+    reader: Any  # reader of answers; it has every role if `roles` is empty
     combiner: Any
     enricher: Any = None
     roles: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = NO_BUDGET
-    abstain: float | None = None
-    no_answer: str = ""
+    abstain: float | None = None  # confidence below which an answer is withheld; None: never
+    no_answer: str = ""  # text that replaces a withheld answer, a property of the task
 
     @property
     def readers(self) -> Mapping[str, Any]:
@@ -225,10 +199,8 @@ class PipelineSpec:
         stages: Stages by key; `enricher` and `readers.ROLE` only if the pipeline has them.
         tasks: Names of the tasks that `run` takes by default.
         normalised: Whether the task brings answers into the form that its metrics read.
-        description: Description for `list`.
         training: Settings of the reader's training; runs ignore them.
         placement: Settings of where it runs; no result depends on them.
-        budget: Limits on the cost of one question.
         abstain: Confidence below which an answer is withheld; with None every answer is returned.
         tuned: Record of the search that chose the pipeline, as `tune` writes it; empty without one.
     """

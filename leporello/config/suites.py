@@ -197,10 +197,7 @@ class Suite:
 
 
 def added_settings(task: str, base: str) -> str | None:
-    """Returns the parameters that a task `NAME@PARAMETER=VALUE,…` adds to another.
-
-    It is None for an unrelated task.
-    """
+    """Returns the parameters that a task `NAME@PARAMETER=VALUE,…` adds to another, or None."""
     (name, *settings), (base_name, *fixed) = (
         text.replace("@", ",").split(",") for text in (task, base)
     )

@@ -40,23 +40,15 @@ _Path: TypeAlias = tuple[str, ...]
 
 @dataclass
 class SweepPoints:
-    """Turns trees into specs, and collects every fault.
+    """Turns trees into specs, and collects every fault."""
 
-    Attributes:
-        owner: Pipeline or task of the trees; every fault begins with it.
-        roles: Roles that readers have; None allows any role.
-        faults: Faults so far.
-        pick: Function that picks one value for each choice; None makes a point of every value.
-        ranges: Whether to use the lowest number of a range, as in a pipeline that is not run.
-        made: Number of stages and points so far.
-    """
-
-    owner: str
-    roles: Collection[str] | None = None
+    owner: str  # pipeline or task of the trees; every fault begins with it
+    roles: Collection[str] | None = None  # roles that readers have; None allows any role
     faults: list[Fault] = field(default_factory=list)
-    pick: Pick | None = None
+    pick: Pick | None = None  # picks one value for each choice; None makes a point of every value
+    # Whether to use the lowest number of a range, as in a pipeline that is not run.
     ranges: bool = False
-    made: int = 0
+    made: int = 0  # number of stages and points so far
 
     def of_stage(self, tree: Tree, kind: Kind, *path: str) -> list[tuple[Labels, Spec]]:
         """Returns the specs of a stage, or of each stage of a sweep; empty if it is faulty."""

@@ -25,23 +25,14 @@ _SETTINGS: Mapping[str, type] = {"train": Training, "placement": Placement}
 
 @dataclass(frozen=True, slots=True)
 class ClassPage:
-    """Description of one class.
+    """Description of one class."""
 
-    Attributes:
-        kind: Key of its kind, `metric`, or the key of a pipeline's settings.
-        name: Name in YAML.
-        source: Package or module, and file.
-        text: Docstring without the parameters.
-        parameters: Parameters by name.
-        yaml: Example in YAML, with placeholders for parameters that must be given.
-    """
-
-    kind: str
+    kind: str  # key of its kind, `metric`, or the key of a pipeline's settings
     name: str
-    source: str
-    text: str
+    source: str  # package or module, and file
+    text: str  # docstring without the parameters
     parameters: Mapping[str, Parameter]
-    yaml: str
+    yaml: str  # example, with placeholders for parameters that must be given
 
     def as_json(self) -> dict[str, JSON]:
         """Returns the page as JSON."""
