@@ -53,9 +53,6 @@ def annotations_of(cls: type[Any]) -> dict[str, Any]:
 
     Annotations of dataclass fields are resolved in the module of the class that defines the field,
     since a subclass in another module may lack the names that they use.
-
-    Raises:
-        NameError: An annotation names something that its module does not have.
     """
     owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
     if "__dataclass_params__" not in vars(owner) or not vars(owner)["__dataclass_params__"].init:
@@ -72,10 +69,7 @@ def annotations_of(cls: type[Any]) -> dict[str, Any]:
 
 
 def docstring(cls: type[Any]) -> tuple[str, dict[str, str]]:
-    """Returns the text of a class's docstring, and its descriptions of parameters.
-
-    It reads descriptions under `Args` or `Attributes`, including those of base classes.
-    """
+    """Returns a class's docstring, and the descriptions of its own and inherited parameters."""
     descriptions: dict[str, str] = {}
     text = ""
     # Base classes first, so that the class's own description of a parameter replaces theirs.

@@ -63,11 +63,7 @@ class ReadError(Exception):
 
 
 def failed_reads(answers: Sequence[object]) -> list[ReadError]:
-    """Returns the errors of the reads that failed.
-
-    Raises:
-        ReadError: Every read failed; the error is the first one.
-    """
+    """Returns the errors of the reads that failed; raises the first one if every read failed."""
     failed = [answer for answer in answers if isinstance(answer, ReadError)]
     if failed and len(failed) == len(answers):
         raise failed[0]
@@ -76,13 +72,10 @@ def failed_reads(answers: Sequence[object]) -> list[ReadError]:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault in a file, or with None on the command line; with line 0 no line applies.
+    """A fault in a file, with a suggestion and the allowed values."""
 
-    The text has the fault, a suggestion, and the allowed values.
-    """
-
-    file: Path | None
-    line: int
+    file: Path | None  # None for the command line
+    line: int  # 0 if no line applies
     text: str
 
     def __str__(self) -> str:
@@ -102,11 +95,7 @@ class ConfigError(UserError):
 
 
 def build_all(sources: Iterable[_Source], build: Callable[[_Source], _Result]) -> list[_Result]:
-    """Returns the results of `build` for all sources; raises only after it has tried all.
-
-    Raises:
-        ConfigError: The faults of all sources.
-    """
+    """Returns the results for all sources; raises one ConfigError with the faults of all."""
     results: list[_Result] = []
     faults: list[Fault] = []
     for source in sources:

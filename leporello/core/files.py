@@ -139,10 +139,7 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def in_utf8(value: _Json) -> _Json:
-    """Returns JSON with U+FFFD in place of unpaired surrogates.
-
-    UTF-8 cannot encode them, and tokenizers reject them.
-    """
+    """Returns JSON with U+FFFD for unpaired surrogates, which UTF-8 and tokenizers reject."""
     result: Any = value
     if isinstance(value, str):
         try:

@@ -19,10 +19,7 @@ def digest(value: JSON) -> str:
 
 
 def differences(old: Any, new: Any) -> Iterator[str]:  # noqa: ANN401 -- any JSON
-    """Yields each field in which two values differ: `reader.model: 'a' -> 'b'`.
-
-    Hashes are unreadable, so a field with hashes has no values: `sources.BM25: changed`.
-    """
+    """Yields each field in which two values differ: `reader.model: 'a' -> 'b'`."""
     for path, a, b in differing_fields(old, new):
         yield f"{path}: changed" if _is_hash(a) and _is_hash(b) else f"{path}: {a!r} -> {b!r}"
 

@@ -179,12 +179,8 @@ class SharesLimits(Protocol):
     def share_limits(self, workers: int, budget: Budget) -> None:
         """Reduces the limits to this process's share of the run's limits.
 
-        Concurrency and rates are divided by the number of workers. `budget` replaces the spending
-        limits; once it is spent, `read` raises `BudgetSpentError`.
-
-        Args:
-            workers: Number of all workers that read for the run.
-            budget: Limits of further spending in this process.
+        Concurrency and rates are divided by `workers`, the number of workers that read for the run.
+        `budget` replaces the spending limits; once it is spent, `read` raises `BudgetSpentError`.
         """
         ...
 
@@ -350,24 +346,15 @@ class Sharded(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of stage.
+    """A kind of stage."""
 
-    Attributes:
-        key: Key of a pipeline in YAML.
-        package: Package in which plain class names are looked up.
-        methods: Names of the methods that a class of this kind must have.
-        protocol: Protocol that annotates a nested stage.
-        default: Class used if a pipeline lacks the key; None if the key is required, empty if the
-            pipeline then has no such stage.
-        table: Name of the package's mapping of names to classes; empty if its `__all__` lists
-            the classes.
-    """
-
-    key: str
-    package: str
-    methods: tuple[str, ...]
-    protocol: type = object
+    key: str  # key of a pipeline in YAML
+    package: str  # package in which plain class names are looked up
+    methods: tuple[str, ...]  # names of the methods that a class of this kind must have
+    protocol: type = object  # protocol that annotates a nested stage
+    # Class if the key is missing; None: the key is required; empty: no such stage.
     default: str | None = None
+    # Name of the package's mapping of names to classes; empty if `__all__` lists them.
     table: str = ""
 
     @property

@@ -18,7 +18,7 @@ _forms: dict[str, str] = {}
 class Key(str):
     """Value of a key, whose `repr` is the name of its variable so that no stage's `repr` leaks it.
 
-    It can be used like any other text. Its creation, also by unpickling, registers it for `redact`.
+    Its creation, also by unpickling, registers it for `redact`.
     """
 
     __slots__ = ("variable",)

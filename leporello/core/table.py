@@ -98,12 +98,10 @@ _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?")
 
 
 def csv_text(rows: Iterable[Iterable[object]], *, raw: bool = False) -> str:
-    """Returns rows as CSV.
+    """Returns rows as CSV, the header first.
 
-    Args:
-        rows: Rows, the header first.
-        raw: Whether to keep texts that spreadsheets would run as formulas. They begin with `=`,
-            `+`, `-`, `@`, a tab or a carriage return, and are not numbers; `'` is put before them.
+    Unless `raw`, `'` is put before texts that spreadsheets would run as formulas: those that begin
+    with `=`, `+`, `-`, `@`, a tab or a carriage return, and are not numbers.
     """
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows(

@@ -133,53 +133,32 @@ class TrainingPairs:
 
 @dataclass(frozen=True, slots=True)
 class TuningJob:
-    """Data and settings of a fine-tuning.
-
-    Attributes:
-        train: Pairs for training.
-        validation: Pairs on which the loss is measured at each validation.
-        settings: Settings with one learning rate.
-        directory: Folder for checkpoints; training resumes from those of an interrupted process.
-        step: Function that is called after every step.
-    """
+    """Data and settings of a fine-tuning."""
 
     train: TrainingPairs
-    validation: TrainingPairs
-    settings: Training
-    directory: Path
-    step: Callable[[], None]
+    validation: TrainingPairs  # pairs on which the loss is measured at each validation
+    settings: Training  # settings with one learning rate
+    directory: Path  # folder for checkpoints; training resumes from those of an interrupted process
+    step: Callable[[], None]  # function that is called after every step
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint that may become the result.
+    """A checkpoint that may become the result."""
 
-    Attributes:
-        step: Number of steps before it.
-        epoch: Number of passes over the training data before it.
-        loss: Mean validation loss.
-        save: Function that writes the model into a new folder, ready for a reader.
-    """
-
-    step: int
-    epoch: float
-    loss: float
-    save: Callable[[Path], None]
+    step: int  # number of steps before it
+    epoch: float  # number of passes over the training data before it
+    loss: float  # mean validation loss
+    save: Callable[[Path], None]  # writes the model into a new folder, ready for a reader
 
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """Result of a fine-tuning.
+    """Result of a fine-tuning."""
 
-    Attributes:
-        candidates: The checkpoint with the lowest loss; all checkpoints if the task's metric
-            decides.
-        curve: Rows with `step`, `epoch` and `loss`, `learning_rate`, or `validation_loss`.
-        counts: Number of inputs by outcome: `learnt`, and those that were left out or cut.
-        curves: Folder with the curve for TensorBoard.
-    """
-
-    candidates: Sequence[Checkpoint]
+    candidates: Sequence[Checkpoint]  # one with the lowest loss; all if the task's metric decides
+    # Rows with `step`, `epoch` and `loss`, `learning_rate`, or `validation_loss`.
     curve: Sequence[Mapping[str, float]]
+    # Number of inputs by outcome: `learnt`, and those that were left out or cut.
     counts: Mapping[str, int]
-    curves: Path
+    curves: Path  # folder with the curve for TensorBoard

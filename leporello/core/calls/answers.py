@@ -34,9 +34,7 @@ def rounded(score: float) -> float:
 def as_text(value: JSON) -> str:
     """Returns the text that is scored: the value itself, the text of its key `answer`, or JSON.
 
-    Raises:
-        TypeError: The value is not a JSON value.
-        StageError: The text exceeds the limit.
+    Raises TypeError if the value is not JSON, StageError if the text exceeds the limit.
     """
     if isinstance(value, dict) and isinstance(answer := value.get("answer"), str):
         value = answer
@@ -97,15 +95,10 @@ def way_of(value: JSON) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of an answer that is a list.
+    """One item of an answer that is a list."""
 
-    Attributes:
-        text: The item as it is first spelt.
-        passages: Spans of the passages that mention it, in document order.
-    """
-
-    text: str
-    passages: tuple[Span, ...]
+    text: str  # the item as it is first spelt
+    passages: tuple[Span, ...]  # spans of the passages that mention it, in document order
 
 
 def with_items(answer: str, items: Iterable[Item]) -> JSON:

@@ -66,10 +66,7 @@ def check_size(text: str, what: str) -> None:
 
 
 def sees_gold(stage: object) -> bool:
-    """Returns whether a stage uses references and evidence, as oracles declare.
-
-    A stage without a declaration uses them if a stage nested in it does.
-    """
+    """Returns whether a stage, or one nested in it, uses references and evidence."""
     # Gold in a nested oracle must show in the table as well, so no score looks better than it is.
     declared = getattr(stage, "sees_gold", None)
     return any(map(sees_gold, nested(stage))) if declared is None else bool(declared)
@@ -132,11 +129,7 @@ def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> C
 
 
 def answers_to(requests: Any) -> Generator[Any, list[Any], list[Any]]:  # noqa: ANN401 -- the engine checks them
-    """Yields requests; returns one answer per request, a `ReadError` for a failed read.
-
-    Raises:
-        ReadError: A read failed, and the answers to the other requests are unknown.
-    """
+    """Yields requests; returns one answer per request, a `ReadError` for a failed read."""
     try:
         return (yield requests)
     except ReadError as error:
@@ -206,10 +199,7 @@ def nested(stage: object) -> Iterator[object]:
 
 
 def load_models(stage: object) -> None:
-    """Calls `load` of a stage, or else of its nested stages.
-
-    Loading is slow and must not be interrupted, so it precedes any time limit.
-    """
+    """Loads the models of a stage or of its nested ones; slow, so outside any time limit."""
     # A stage that defines `load` knows which nested models it needs; others load all of them.
     if callable(load := getattr(stage, "load", None)):
         load()
@@ -254,11 +244,7 @@ _KINDS = {"sections": Section, "parts": Span, "places": Place, "losses": Loss, "
 
 
 def load_with(loader: Loader, path: Path) -> Document:
-    """Returns a file as a document, read by a plug-in's loader.
-
-    Raises:
-        UserError: The file is invalid, the loader fails, or it returns an invalid document.
-    """
+    """Returns a file as a document, read by a plug-in's loader; raises UserError if that fails."""
     name = f"{type(loader).__name__}.load"
     try:
         document = loader.load(path)

@@ -51,13 +51,9 @@ def chunks(
 ) -> tuple[Chunk, ...]:
     """Returns a document's chunks; reports the chunker's notes, also if the chunks are cached.
 
-    Args:
-        document: The document.
-        chunker: The chunker.
-        question: The question if the chunker takes it; otherwise None.
-        divide: Function that computes the chunks, called unless they are cached.
-        within: Collection that contains the document, and the document's offset in it; the chunks
-            returned are chunks of the collection.
+    `question` is None if the chunker does not take it; `divide` computes the chunks. `within` is
+    a collection that contains the document, with the document's offset: the chunks are then those
+    of the collection.
     """
     collection, offset = within or (document, 0)
 

@@ -1,7 +1,4 @@
-"""Keys of derived data in memory, and the codecs that pack the data for a cache.
-
-A memo key is equal for stages that compute the same, within one process. It is cheap.
-"""
+"""Keys of derived data in memory, and the codecs that pack the data for a cache."""
 
 from __future__ import annotations
 
@@ -62,16 +59,10 @@ class CacheProtocol(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Codec(Generic[Made]):
-    """Conversion of one kind of derived data to and from its form in a cache.
-
-    Attributes:
-        kind: Name of the kind in the cache.
-        pack: Function that returns a value as arrays and plain values, or None if these cannot
-            represent it.
-        unpack: Inverse of `pack`.
-    """
+    """Conversion of one kind of derived data to and from its form in a cache."""
 
     kind: str
+    # Returns arrays and plain values, or None if these cannot represent the value.
     pack: Callable[[Made], Index | None]
     unpack: Callable[[Index], Made]
 
@@ -129,8 +120,7 @@ def _value_key(value: object) -> Hashable:
 def parameters_of(stage: object) -> dict[str, Any]:
     """Returns the constructor parameters of an instance, without secrets.
 
-    Raises:
-        UnknownParametersError: It is not a frozen dataclass with its parameters as fields.
+    Raises UnknownParametersError unless it is a frozen dataclass with its parameters as fields.
     """
     cls: Any = type(stage)
     names = _parameter_names(cls)

@@ -30,10 +30,7 @@ def chunks(
     question: str | None,
     divide: Callable[[Document], Sequence[Chunk]],
 ) -> tuple[Chunk, ...]:
-    """Returns the chunks of all files of a collection.
-
-    The arguments are those of `derived.chunks`, but `divide` is called with each file.
-    """
+    """Returns the chunks of all files of a collection; `divide` is called with each file."""
 
     def make() -> tuple[tuple[Chunk, ...], list[str]]:
         chunks: list[Chunk] = []

@@ -47,16 +47,8 @@ def retrieve(
     """Returns the hits of each example, best first, with scores as floats.
 
     If the retriever has `index` and `search`, these are called instead of `retrieve`: one index
-    serves all calls with the same chunks, and all retrievers whose index would be the same.
-
-    Args:
-        retriever: A retriever. Its `retrieve` takes `questions` or `examples`, and `chunks`.
-        examples: Examples, all on one document; their gold is hidden unless the retriever declares
-            `sees_gold`.
-        chunks: Chunks of that document.
-
-    Raises:
-        StageError: The retriever returns an invalid result.
+    serves all calls with the same chunks, and all retrievers whose index would be the same. Gold
+    is hidden unless the retriever declares `sees_gold`. Raises StageError for an invalid result.
     """
     if not examples:
         return []
@@ -201,12 +193,7 @@ def _chunk(name: str, document: Document, span: object) -> Chunk:
 
 
 def read(reader: Reader, inputs: Sequence[Read]) -> list[Output]:
-    """Returns the reader's outputs, one per read.
-
-    Raises:
-        StageError: The reader returns an invalid output.
-        WrongCountError: It returns another number of outputs.
-    """
+    """Returns a reader's outputs, one per read; raises StageError if one is invalid or missing."""
     name = type(reader).__name__
     documents = (p.document for read in inputs for p in read.passages if isinstance(p, Chunk))
     # A copy, so that a reader that sorts its list does not reorder the engine's.

@@ -33,9 +33,9 @@ _EXTRA_OF: Mapping[str, str] = {
 
 
 def require(feature: str, *packages: str) -> None:
-    """Checks that packages are installed, by their import names, without importing them.
+    """Raises UserError with the extra to install if packages, by import names, are not installed.
 
-    The message of an error begins with `feature`, and names the extra that installs the package.
+    Nothing is imported. The message begins with `feature`.
     """
     for package in packages:
         if not is_installed(package):

@@ -131,12 +131,9 @@ def alarm(
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """Returns the result of a call; after a time-out, the call's thread continues to run.
+    """Returns the result of a call; after a TimeoutError, the call's thread continues to run.
 
     For downloads, for example, whose own time-outs apply to each byte but not to the total.
-
-    Raises:
-        TimeoutError: The call took too long.
     """
     future: Future[T] = Future()
 

@@ -99,11 +99,7 @@ if os.path.basename(getattr(sys, "argv", [""])[0]) in _COMMANDS:  # noqa: PTH119
 
 
 class _Stream(FileIO):
-    """Standard output or error; discards everything after its first error.
-
-    Attributes:
-        error: The first error.
-    """
+    """Standard output or error; stores its first error, and discards everything after it."""
 
     error: OSError | None = None
 

@@ -34,17 +34,11 @@ _LONGEST = 1_000  # letters of a message, which may quote the file
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A mapping, a list or a scalar, with its position.
-
-    Attributes:
-        value: The value; children are trees too.
-        file: File that contains it; None for the command line.
-        line: Line from 1; for the value of a key, the line of the key.
-    """
+    """A mapping, a list or a scalar, with its position."""
 
     value: dict[str, Tree] | list[Tree] | Scalar
-    file: Path | None
-    line: int
+    file: Path | None  # file that contains it; None for the command line
+    line: int  # line from 1; for the value of a key, the line of the key
 
     @property
     def items(self) -> dict[str, Tree]:
@@ -81,9 +75,7 @@ class Tree:
 def read_tree(path: ConfigSource) -> Tree:
     """Reads a YAML file, or a mapping with the content of such a file.
 
-    Raises:
-        UserError: The file is missing, unreadable or not UTF-8.
-        ConfigError: The file is not YAML, or contains a key twice.
+    Raises UserError if the file cannot be read, ConfigError if it is not YAML or has a key twice.
     """
     if isinstance(path, Mapping):
         text = json.dumps(path, default=str, ensure_ascii=False)
@@ -106,9 +98,7 @@ def read_tree(path: ConfigSource) -> Tree:
 def parse(text: str, file: Path | None) -> Tree:
     """Parses YAML 1.2 text; an empty text is an empty mapping.
 
-    Raises:
-        ConfigError: The text contains keys twice (all are listed), has a syntax error, or is larger
-            than a config may be.
+    Raises ConfigError for keys that occur twice (all are listed), a syntax error, or a large text.
     """
     marks, directives = sum(map(text.count, "\n,[{")), text.count("%TAG")
     if len(text) > CONFIG_BYTES or marks > CONFIG_MARKS or directives > CONFIG_DIRECTIVES:
