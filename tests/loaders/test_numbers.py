@@ -152,6 +152,7 @@ AUTOS = (AUTO.format("arabicParenR' startAt='3"),) * 2 + (
         ("a.rst", RST, "1. a 2. b a. x b. y 3. c t:: #. code 4. d 5. e"),
         ("a.rtf", r"{\rtf1 {\listtext\pard 1.\tab}a\par{\pntext\f0 2.\tab}b\par}", "1. a 2. b"),
         ("a.rtf", r"{\rtf1 {\listtext\f3 \'96\tab}a\par{\listtext \'e0)\tab}b}", "• a à) b"),
+        ("a.rtf", r"{\rtf1 {\listtext\f0\bullet\tab}a}", "• a"),
         ("a.nxml", article(LABELS), "2. Law (c) x y"),
         ("a.pptx", pptx(shape("".join(AUTOS))), "3) x 4) x x (A) x"),
     ],

@@ -4,16 +4,19 @@ import datetime
 import io
 import re
 import zipfile
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from struct import pack
 
 import openpyxl
 import pytest
 import xlsxwriter
+import xlwt
 from contents import read
 from hypothesis import given
 from hypothesis import strategies as st
-from sheet_files import ALL, MARKED, SHEETS, Cell, Grid, grid, xlsx
+from sheet_files import ALL, SHEETS, Cell, Grid, grid, xls, xlsx
 from stories import saved, zipped
 
 from leporello import Document, Span
@@ -368,7 +371,7 @@ def test_a_named_header_is_the_only_one() -> None:
     assert shown(document).splitlines()[2:] == ["Captain | Age", "Rolf | 40"]
 
 
-@pytest.mark.parametrize("suffix", MARKED)
+@pytest.mark.parametrize("suffix", SHEETS)
 def test_errors_of_cells_are_read(suffix: str) -> None:
     cells = grid("Ship,Tons,Crew\nDal,#N/A,3\nSven,20,#DIV/0!\nRolf,30,#REF!")
     assert shown(read(SHEETS[suffix](cells), f"a{suffix}")).splitlines()[1:] == [
@@ -378,7 +381,7 @@ def test_errors_of_cells_are_read(suffix: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("suffix", MARKED)
+@pytest.mark.parametrize("suffix", SHEETS)
 def test_hidden_rows_and_columns_are_losses(suffix: str) -> None:
     cells = grid("Ship,Pay,Tons\nDal,7,20\nSven,8,30\nRolf,9,40")
     data = SHEETS[suffix](Grid(cells.rows, (), [2], [1]))
@@ -405,7 +408,7 @@ def test_hidden_sheets_are_losses(state: str) -> None:
     assert document.text == "Ship\t7\n\nWreck\t8"
 
 
-@pytest.mark.parametrize("suffix", [".xlsx", ".ods"])
+@pytest.mark.parametrize("suffix", [".xlsx", ".xls", ".ods"])
 def test_numbers_have_the_unit_of_their_format(suffix: str) -> None:
     formats = {(1, 1): "0%", (1, 2): '0 "EUR"', (2, 1): "0%", (2, 2): '0 "EUR"'}
     head: list[Cell] = ["Ship", "Share", "Price"]
@@ -484,8 +487,52 @@ def test_locked_spreadsheets_are_refused() -> None:
         read(zipped(files), "a.ods")
 
 
-def test_a_spreadsheet_of_excel_before_2007_names_what_is_not_read() -> None:
-    assert [*lost(read(SHEETS[".xls"](grid("a,b")), "a.xls"))] == ["marks of cells"]
+def small(data: bytes) -> bytes:
+    """Returns an xls file whose workbook is in the stream of small streams."""
+    book = data[512:4608].rstrip(b"\0") + b"\0\0\0"
+    parts, sectors, end, free = -(-len(book) // 64), -(-len(book) // 512), 2**32 - 2, 2**32 - 1
+    fat = [free - 2, end, end, *range(4, 3 + sectors), end]
+    following = [*range(1, parts), end]
+    entries = [("Root Entry", 5, 3, 64 * parts), ("Workbook", 2, 0, len(book))]
+    directory = b"".join(
+        pack("<64sHBB3I36xIQ", name.encode("utf-16-le"), 2 * len(name) + 2, kind, 1,
+             free, free, 1 if kind == 5 else free, start, size)
+        for name, kind, start, size in entries
+    )  # fmt: skip
+    tables = (pack(f"<{len(t)}I", *t).ljust(512, b"\xff") for t in (fat, following))
+    first, second = tables
+    head = pack("<8s16x5H6x10I", data[:8], 62, 3, 0xFFFE, 9, 6, 0, 1, 1, 0, 4096, 2, 1, end, 0, 0)
+    return b"".join(
+        [head[:80].ljust(512, b"\xff"), first, directory.ljust(512, b"\0"), second,
+         book.ljust(512 * sectors, b"\0")]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [bytes, small], ids=["large", "small"])
+def test_results_of_formulas_in_xls(change: Callable[[bytes], bytes]) -> None:
+    rows: list[list[Cell]] = [["Item", "Sum"], ["Rope", 1.5], ["Tar", xlwt.Formula("1/0")]]
+    data = xls(Grid(rows))
+    document = read(change(data), "a.xls")
+    assert shown(document).splitlines()[1:] == ["Item: Rope | Sum: 1.5", "Item: Tar"]
+    assert lost(document) == {"formula without a value": ("S", 0, 1)}
+    empty, failed = pack("<4H", 3, 0, 0, 0xFFFF), pack("<4H", 2, 7, 0, 0xFFFF)
+    assert data.count(empty) == 1
+    document = read(change(data.replace(empty, failed)), "a.xls")
+    assert shown(document).splitlines()[2] == "Item: Tar | Sum: #DIV/0!"
+    assert not document.losses
+
+
+def test_objects_of_xls_are_losses_and_a_workbook_of_excel_95_says_what_is_not_read() -> None:
+    note = pack("<2H", 0x5D, 22) + pack("<3H", 21, 18, 25).ljust(22, b"\0")
+    end = b"\x0a\0\0\0"
+    data = xls(grid("Ship,Tons\nDal,7"))
+    at = data.rindex(end, 0, 4608)
+    data = data[:at] + note + end + data[at + 4 + len(note) :]
+    document = read(data, "a.xls")
+    assert lost(document) == {"comment": ("S", 0, 1)}
+    name = "Workbook".encode("utf-16-le")
+    old = data.replace(name, "Book".encode("utf-16-le").ljust(16, b"\0"))
+    assert [*lost(read(old, "a.xls"))] == ["marks of cells"]
 
 
 CELLS = st.lists(

@@ -75,8 +75,15 @@ def xls(cells: Grid) -> bytes:
         for j, value in enumerate(row):
             if (i, j) in corners:
                 sheet.write_merge(*corners[i, j], value)
+            elif value in ERRORS:
+                sheet.row(i).set_cell_error(j, ERRORS[str(value)])
             elif value != "":
-                sheet.write(i, j, value)
+                style = xlwt.easyxf(num_format_str=cells.format(i, j) or "General")
+                sheet.write(i, j, value, style)
+    for number in cells.hidden_rows:
+        sheet.row(number).hidden = True
+    for column in cells.hidden_columns:
+        sheet.col(column).hidden = True
     return saved(book)
 
 
@@ -199,7 +206,6 @@ def delimited(delimiter: str) -> Callable[[Grid], bytes]:
 SHEETS: Mapping[str, Callable[[Grid], bytes]] = {
     ".xlsx": xlsx, ".xls": xls, ".ods": ods, ".xlsb": xlsb,
 }  # fmt: skip
-MARKED = {suffix: write for suffix, write in SHEETS.items() if suffix != ".xls"}
 ALL: Mapping[str, Callable[[Grid], bytes]] = {
     **SHEETS, ".csv": delimited(","), ".tsv": delimited("\t"),
 }  # fmt: skip

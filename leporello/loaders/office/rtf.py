@@ -216,8 +216,8 @@ def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
         if kind == "footnote":
             yield f" ({{{body.lstrip()}}})"
         elif kind in ("listtext", "pntext"):  # the number of an item
-            label = re.sub(r"\\tab(?![a-z]) ?", "", body).rstrip()
-            yield f"{{{_BULLET.sub(_SIGN, label)} }}"
+            label = re.sub(r"\\tab(?![a-z]) ?", "", body).strip()
+            yield f"{{{_BULLET.sub(_SIGN, label)}}} "
         elif kind == "fldinst":
             yield f"{{{_form(body)}}}"
         elif kind == "shp":

@@ -15,7 +15,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders.files import ZIP, Format
 from leporello.loaders.office.archive import losses_of, members, parsed, read, title_of, unpacked
-from leporello.loaders.tables import ods, xlsx
+from leporello.loaders.tables import ods, xls, xlsx
 from leporello.loaders.tables.marks import Marks, formatted, number
 from leporello.loaders.tables.rows import NOTHING, Header, Hidden, letters, written
 from leporello.text.outline import Extracted, joined
@@ -31,7 +31,6 @@ _MARKS = {"xl/workbook.xml", "xl/workbook.bin"}
 _ODS = b"application/vnd.oasis.opendocument.spreadsheet"
 _HOW_TO_READ = "the loader {class: Sheets, hidden: true} reads it"
 _NOT_READ = "comments on cells are not read"
-_OLD = "hidden rows, errors, comments and units are not read from xls; save the file as xlsx"
 _EMBEDDED = {
     r"(xl/charts/chart\d|Object \d+/content.xml)": ("chart", "only its cells are read"),
     r"(xl/media|Pictures)/": ("image", "images are not read"),
@@ -79,7 +78,7 @@ class Sheets(Format):
         title = ""
         marks: Mapping[str, Marks] = {}
         if data.startswith(_OLE):
-            losses = (Loss("marks of cells", _OLD),)
+            marks, losses = xls.marks(data)
         else:
             with unpacked(data, path) as archive:
                 losses, title = (*_lost(archive),), title_of(archive)
