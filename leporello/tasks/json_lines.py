@@ -129,8 +129,7 @@ class JsonLines(LaidOut):
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
         """Yields the examples on documents of the layout, reading only their rows.
 
-        If a document's file cannot be read, or evidence is not in it, its examples have a `fault`;
-        other examples are not affected.
+        If a document's file cannot be read, or evidence is not in it, its examples have a `fault`.
         """
         files = self._source
         reader = RowReader(files)
@@ -333,8 +332,7 @@ def _warn(text: str) -> None:
 class Table(JsonLines):
     """Questions from Parquet, Arrow and Feather files, and from folders that `datasets` saved.
 
-    A row of the table is a row of `JsonLines`, and the parameters are the same; `columns` maps
-    fields to columns.
+    A row of the table is a row of `JsonLines`; `columns` maps fields to columns.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".arrow", ".feather", *JsonLines.suffixes)

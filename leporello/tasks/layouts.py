@@ -1,9 +1,7 @@
 """Layouts, which list the documents of a task so that shards can be made without reading texts.
 
-    LEPORELLO_CACHE/layouts/KEY.jsonl
-
-A file has one line per document, and a last line with the number of examples and a checksum. It is
-written when a task's data are first read, one line at a time.
+LEPORELLO_CACHE/layouts/KEY.jsonl has one line per document, and a last line with the number of
+examples and a checksum.
 """
 
 from __future__ import annotations
@@ -33,11 +31,7 @@ from leporello.models.locate import cache_directory
 
 
 class Layout:
-    """The documents of a task in order, from an open file, which may be removed.
-
-    Attributes:
-        facts: Further values that were stored.
-    """
+    """The documents of a task in order, and stored facts; the open file may be removed."""
 
     def __init__(self, content: mmap.mmap) -> None:
         """Reads a file's bytes; raises ValueError if they are damaged."""
@@ -105,7 +99,7 @@ def cached_layout(
 def cached_documents(key: JSON, documents: Iterable[DocumentRows]) -> Iterator[DocumentRows]:
     """Yields the documents of a cached layout, or else these documents while caching them.
 
-    Nothing is cached if the caller stops early. Key and errors: see `cached_layout`.
+    Nothing is cached if the caller stops early.
     """
     path = _path(key)
     if path and (layout := _read(path)):
@@ -196,10 +190,7 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class ForwardReader(Generic[Item]):
-    """Reader of items by number, from iterators that only move forward.
-
-    Iterators are reused; there are never more than simultaneous calls of `items`.
-    """
+    """Reads items by number from iterators that only move forward, each for one call at a time."""
 
     begin: Callable[[], Iterator[Item]]  # function that returns an iterator from the first item on
     _idle: list[tuple[int, Iterator[Item]]] = field(default_factory=list, init=False)

@@ -233,9 +233,9 @@ def shuffles(
 ) -> Iterator[list[str]]:
     """Yields orders of the sentences with shuffled blocks, which differ from the original order.
 
-    Orders may repeat. The last block may have fewer sentences. A single block cannot be shuffled
-    and keeps its order. `chance` is called in the same sequence as `random` in the authors' code,
-    so that the same seed gives the same shuffles.
+    Orders may repeat. The last block may have fewer sentences. A single block keeps its order.
+    `chance` is called in the same sequence as `random` in the authors' code, so that the same seed
+    gives the same shuffles.
     """
     starts = range(0, len(sentences), block_size)
     blocks = [sentences[start : start + block_size] for start in starts]

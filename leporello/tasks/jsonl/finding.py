@@ -77,14 +77,11 @@ def _split_of(folder: Path, split: str) -> Path:
 
 @lru_cache(maxsize=64)
 def hub_files(url: str, split: str, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
-    """Returns copies of the files of a split, which are fetched again only if they changed.
+    """Returns copies of the files of a split, in LEPORELLO_CACHE/hub; fetches only changed ones.
 
     `hf://datasets/OWNER/NAME` may be followed by a configuration or the path of a file. The data
     set's card lists the files of each split, by default `train`. Without a card, a file belongs to
-    a split if its name contains the split's name. Copies are in LEPORELLO_CACHE/hub.
-
-    Raises:
-        UserError: The hub cannot be reached, or has no such data set or files.
+    a split if its name contains the split's name. Raises UserError if the hub has no such files.
     """
     owner, name, *path = [*filter(None, url.removeprefix(SCHEME).split("/")), ""][:-1] or ["", ""]
     repository, config = f"{owner}/{name}", "/".join(path)

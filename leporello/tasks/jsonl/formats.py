@@ -85,10 +85,7 @@ _ROWS = 8  # rows that are decoded at once, each up to the size limit
 
 @dataclass(frozen=True)
 class ArrowRows(FileRows):
-    """An Arrow or Feather file, or a stream of `datasets`; record batches are read one by one.
-
-    Offsets are numbers of record batches, or of row groups.
-    """
+    """An Arrow or Feather file, or a stream of `datasets`; offsets number its record batches."""
 
     # Offsets are groups, not rows; a seek would decode a group from its first row again.
     seeks: ClassVar[bool] = False
@@ -189,8 +186,7 @@ PACKED = re.compile("\0(\\d+) (\\d+) (\\d+) (.*)", re.DOTALL)  # file, offset, s
 class TarRows(FileRows):
     """An uncompressed tar, in which the members of each row are adjacent.
 
-    `KEY.json` has the fields of a row. The document is another member, whose format follows from
-    its content and suffix. The default id of a row is the key.
+    `KEY.json` has the fields of a row, whose default id is the key; another member is the document.
     """
 
     file: int

@@ -80,11 +80,7 @@ class Scan:
         """Yields the documents in the order of their first rows.
 
         If rows of each document are `adjacent`, no table of rows is needed, but duplicate ids are
-        not detected.
-
-        Raises:
-            ConfigError: Faults of rows, and contradictions between rows; after the last document.
-            UserError: A file cannot be read, or the disk is full.
+        not detected. Faults of rows are raised after the last document, as one ConfigError.
         """
         rows = self._rows()
         # SQLite locks its own calls, so that examples may be read in another thread.

@@ -27,10 +27,9 @@ _MEMORY = 1 << 28  # most bytes of memory for unpacking xz
 
 
 def unpacked(path: Path) -> Path:
-    """Returns the path of a local file, unpacked if it is compressed.
+    """Returns the path of a local file, unpacked to LEPORELLO_CACHE/unpacked if it is compressed.
 
-    Copies are stored as LEPORELLO_CACHE/unpacked/HASH/HASH/NAME. Raises UserError if the file is
-    damaged or expands too much, or the disk is full.
+    Raises UserError if the file is damaged or expands too much, or the disk is full.
     """
     with opened(path) as file:
         magic = file.read(6)

@@ -104,10 +104,7 @@ def _extracted(pattern: re.Pattern[str], question: str, what: str) -> str:
 
 
 def references(task: str, answer: Any, options: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ANN401 -- any JSON
-    """Returns the references in a row's answer, in the form that the metric requires.
-
-    The answer is a text, a number, or a list of them. Raises RowError for other types.
-    """
+    """Returns the references in a row's answer: a text, a number or a list; raises RowError."""
     listed = answer if isinstance(answer, list) else [answer]
     kind: type | tuple[type, ...] = str
     if task == "math_calc":

@@ -182,10 +182,9 @@ def _size(task: Ruler) -> int:
 
 
 def largest(fits: Callable[[int], bool], step: int, most: int | None = None) -> int:
-    """Returns the largest multiple of `step` that fits, or `most` if all up to it do.
+    """Returns the largest multiple of `step` that fits, by bisection, or `most` if all up to it do.
 
-    A bisection finds it in logarithmic time, as longer texts never fit if shorter ones do not; the
-    authors' scripts try every step. If not even `step` fits, it is returned.
+    Longer texts must never fit if shorter ones do not. If not even `step` fits, it is returned.
     """
 
     def is_too_large(count: int) -> bool:

@@ -60,10 +60,7 @@ class Background:
 
 @lru_cache(maxsize=4)
 def background(path: Path | None, otherwise: str) -> Background:
-    """Returns the texts of all files in a folder, in the order of their names; or a default text.
-
-    Raises UserError without any, or if a file cannot be read.
-    """
+    """Returns the texts of all files in a folder, by name, or a default text; raises UserError."""
     text = " ".join(map(_text, _files(path))) if path else otherwise
     text = re.sub(r"\s+", " ", text).strip()
     sentences = tuple(text[start:end].strip() for start, end in sentence_spans(text))

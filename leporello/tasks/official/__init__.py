@@ -1,5 +1,1 @@
-"""Shared code of benchmarks with official files: archives, fields, checks and downloads.
-
-Begin with `benchmark`: its subclasses parse one row, and inherit checks, merging of rows and
-layouts.
-"""
+"""Shared code of benchmarks with official files; begin with `benchmark`."""

@@ -1,9 +1,8 @@
 """Base class of the benchmarks' tasks, which turns rows into examples in constant memory.
 
-A split is read in two passes. The first checks every row, and stores everything but the documents
-in a layout, which is cached between runs. The second reads the text of each document from the first
-row that has it. So documents are never stored, although a zip or bz2 file can only be read in
-order.
+A split is read in two passes, because a zip or bz2 file can only be read in order. The first checks
+every row, and stores everything but the documents in a layout, which is cached between runs. The
+second reads the text of each document from the first row that has it.
 """
 
 from __future__ import annotations
@@ -101,10 +100,10 @@ class Benchmark(LaidOut):
         return zip_or_folder(folder, path.name, f"{path.stem}/{split}", split)
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:
-        """Parses one row; returns its example, or None if the row does not belong to the task.
+        """Parses a row, numbered from 0; returns its example, or None if it is not of the task.
 
-        The number is counted from 0. The example's document has no id. Faults of the data are in
-        its `fault`; missing fields and wrong types raise RowError.
+        The example's document has no id. Faults of the data are in its `fault`; missing fields and
+        wrong types raise RowError.
         """
         raise NotImplementedError
 
@@ -130,10 +129,7 @@ class Benchmark(LaidOut):
         return str(self._layout().facts["sha256"])
 
     def _layout(self) -> Layout:
-        """Returns the examples on each document, without its text.
-
-        `bytes` is the size of the row with the text.
-        """
+        """Returns the examples on each document, with the size of the row that has its text."""
         archive = self.archive
         return _cached_layout(self, archive, stamp(archive.path))
 

@@ -39,11 +39,7 @@ def fetch(tasks: Mapping[str, Task], data: Path | None = None) -> Iterator[Fetch
 
     Existing files are skipped without a request to the hub. An interrupted download is resumed; a
     file has its final name only if it is complete and its checksum is right. `HF_ENDPOINT` sets the
-    hub. Without `data`, each task has its own data directory.
-
-    Raises:
-        UserError: A task's files are not on the hub, the hub cannot be reached or has no such file,
-            a download is interrupted, the disk is full, or a checksum is wrong.
+    hub. Without `data`, each task has its own data directory. Raises UserError for any failure.
     """
     files = {name: _published(name, task) for name, task in tasks.items()}
     paths: set[Path] = set()

@@ -48,11 +48,7 @@ class DocumentGroup:
 
 
 class RowIndex:
-    """Checks rows, and groups examples by document.
-
-    Attributes:
-        facts: SHA-256 of all rows as `sha256`, set after reading.
-    """
+    """Checks rows, and groups examples by document."""
 
     def __init__(self, take: Take, archive: Archive) -> None:
         self.facts: dict[str, JSON] = {}
