@@ -1,8 +1,7 @@
 """Metrics of the benchmarks, 0 to 100, with signatures that describe the computation.
 
-`METRICS` lists the metrics. A metric is a pure function of a prediction and
-its example, except that coco-caption's metrics run a Java program. Start with `protocol`, then read
-`squad`.
+A metric is a pure function of a prediction and its example, except that coco-caption's metrics run
+a Java program. Start with `protocol`, then read `squad`.
 """
 
 from __future__ import annotations

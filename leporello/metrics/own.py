@@ -155,13 +155,10 @@ def statistics_of(
     example: Example,
     verdicts: Verdicts | None = None,
 ) -> tuple[dict[str, Statistics | None], dict[str, str]]:
-    """Returns an example's statistics by metric, and the errors of metrics that failed on it.
+    """Returns an example's statistics by metric, and the errors of the user's metrics that failed.
 
-    If a user-defined metric fails, the prediction is kept. `verdicts` are the results of
-    `judgement` for the metrics that ask a reader; None if none was asked.
-
-    Raises:
-        GoldError: The reference is invalid for a metric.
+    `verdicts` are the results of `judgement` for the metrics that ask a reader; None if none was
+    asked. Raises GoldError if the reference is invalid for a metric.
     """
     by_metric: dict[str, Statistics | None] = {}
     faults: dict[str, str] = {}
@@ -197,10 +194,9 @@ def _add_scores_beside(
 
 
 class ByAggregate:
-    """Resamples a user-defined metric by its `aggregate`.
+    """Resamples a user-defined metric by its `aggregate`, which runs once per resample and is slow.
 
-    The sums count how often each example is drawn. `aggregate` runs once per resample, which is
-    slow with many examples.
+    The sums count how often each example is drawn.
     """
 
     # No sums of such a metric are known, so each resample is a list of examples (decision 39).
@@ -216,7 +212,7 @@ class ByAggregate:
         return self._metric.score(statistics)
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
-        """Returns a row per example of one of the tables, with a 1 in the example's column.
+        """Returns a row per example of a table, with a 1 in the example's column.
 
         All examples of all tables have a column: shape (examples, all examples).
         """

@@ -47,10 +47,7 @@ class StyleChangeF1:
     )
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns for each task, by label, numbers of hits, misses and wrong predictions.
-
-        None without references.
-        """
+        """Returns for each task, by label, numbers of hits, misses and wrong predictions."""
         # Test data have no truth; a score of 0 would look like a result.
         if not example.references:
             return None

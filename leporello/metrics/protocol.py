@@ -168,11 +168,7 @@ class Averaged(Summed):
     """Base of metrics whose scores are means of one or several numbers per answer."""
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the answer's value under the metric's name; None without references.
-
-        Raises:
-            GoldError: A reference is invalid for the metric.
-        """
+        """Returns the answer's value under the metric's name; None without references."""
         if not example.references:
             return None
         return {self.name: self.value(prediction.prediction, example)}

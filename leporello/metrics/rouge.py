@@ -52,10 +52,7 @@ class Rouge(Averaged):
         }
 
     def score(self, statistics: Statistics) -> float:
-        """Returns the geometric mean of the example's three scores.
-
-        The corpus score is not the mean of these, but the geometric mean of the means.
-        """
+        """Returns the geometric mean of the example's scores; the corpus score is another."""
         return _geometric_mean([statistics])
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:

@@ -39,10 +39,7 @@ class ShuffleAccuracy:
     )
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the document, `block_size` (0 for an original) and `score` of a text.
-
-        None for an example without a shuffle test.
-        """
+        """Returns the document, `block_size` (0 for an original) and `score` of a text."""
         gold = example.metadata.get("gold")
         shuffle = gold.get("shuffle_test") if isinstance(gold, Mapping) else None
         if not isinstance(shuffle, Mapping):

@@ -54,10 +54,8 @@ class F1Unidecode(Averaged):
 
     `unidecode` transliterates last: `café` becomes `cafe`, but a curly apostrophe becomes straight
     after punctuation was deleted, so `it’s` differs from `it's`. The package `text-unidecode` is
-    no substitute, since it converts `½` and thousands of other characters differently.
-
-    Raises:
-        UserError: The extra `zero-scrolls` is not installed.
+    no substitute, since it converts `½` and thousands of other characters differently. Needs the
+    extra `zero-scrolls`.
     """
 
     name: ClassVar[str] = "f1_unidecode"

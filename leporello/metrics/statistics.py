@@ -14,8 +14,7 @@ from leporello.metrics.protocol import Statistics
 class StatisticsTable(Sequence[Statistics]):
     """Statistics in order; floats with the same names take eight bytes per number.
 
-    Objects would take ten times as much. Other statistics, such as lists of counts, are stored on
-    disk as JSON.
+    Other statistics, such as lists of counts, are stored on disk as JSON.
     """
 
     def __init__(self) -> None:

@@ -23,14 +23,11 @@ _WORDS = "words:ptb-3.4.1,lower,no-punctuation"
 
 @dataclass(frozen=True)
 class BleuCoco(Summed):
-    """BLEU-1 to -4 over a corpus, as coco-caption computes them.
+    """BLEU-1 to -4 over a corpus, as coco-caption computes them; needs Java and the extra `muld`.
 
     Counts of all examples are summed; the reference length of an example is the length of its
     reference that is nearest in length to the answer. BLEU-4 of answers of one to three words is
     nearly zero, right or wrong.
-
-    Raises:
-        UserError: The extra `muld` is not installed, or Java is missing.
     """
 
     later: ClassVar[bool] = True
@@ -44,10 +41,7 @@ class BleuCoco(Summed):
         need_coco(self.name)
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `correct` and `guessed` n-grams by order, and lengths: answer, reference.
-
-        None without references.
-        """
+        """Returns `correct` and `guessed` n-grams by order, and lengths: answer, reference."""
         if not example.references:
             return None
         texts = coco_words(prediction.prediction, *example.references)
@@ -109,13 +103,11 @@ def _grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class RougeLCoco(Averaged):
-    """ROUGE-L as coco-caption computes it: recall weighs 1.44 times as much as precision.
+    """ROUGE-L as coco-caption computes it; needs Java and the extra `muld`.
 
-    The score uses the best precision and the best recall, even from different references, and
-    averages over examples. Two texts without words are equal, and score 100.
-
-    Raises:
-        UserError: The extra `muld` is not installed, or Java is missing.
+    Recall weighs 1.44 times as much as precision. The score uses the best precision and the best
+    recall, even from different references, and averages over examples. Two texts without words are
+    equal, and score 100.
     """
 
     later: ClassVar[bool] = True

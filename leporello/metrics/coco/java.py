@@ -133,9 +133,6 @@ def coco_words(*texts: str) -> tuple[str, ...]:
 
     The official script passes all texts at once; here each text is a separate line, so that its
     words do not depend on the other texts.
-
-    Raises:
-        RuntimeError: The program ended, or does not answer line by line.
     """
     program = _program()
     lines = [*(_LINE_BREAK.sub(" ", text) for text in texts), _END]

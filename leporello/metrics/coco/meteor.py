@@ -21,14 +21,11 @@ _FIELDS = 23
 
 @dataclass(frozen=True)
 class MeteorCoco(Summed):
-    """METEOR 1.5 over a corpus, with coco-caption's words and options.
+    """METEOR 1.5 over a corpus, with coco-caption's words; needs Java and the extra `muld`.
 
     Each example contributes the counts for its best reference. The options are for English,
     whatever the language, as in coco-caption. METEOR is meant for sentences: a text of 1,000 words
     takes seconds, a text of 5,000 words takes minutes.
-
-    Raises:
-        UserError: The extra `muld` is not installed, or Java is missing.
     """
 
     later: ClassVar[bool] = True
@@ -101,10 +98,9 @@ def _without_single_chunk(counts: Sequence[float]) -> Sequence[float]:
 
 
 def _matched_share(matched: Sequence[float], words: float, function_words: float) -> float:
-    """Returns the share of a text's words that match the other text, weighted.
+    """Returns the weighted share of a text's words that match the other text.
 
-    Content words and function words have weights, and so do the kinds of match. `matched` has the
-    numbers of matched content words and function words, by kind of match.
+    `matched` has the numbers of matched content words and function words, by kind of match.
     """
     weight = _DELTA * (words - function_words) + (1 - _DELTA) * function_words
     pairs = zip(_WEIGHTS, matched[::2], matched[1::2], strict=True)

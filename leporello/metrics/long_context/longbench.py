@@ -29,14 +29,12 @@ class LongBenchScore(Averaged):
     among them. `retrieval` and `count` are the share of the answer's numbers that are right.
     `code_similarity` compares the first line of code with the reference, in hundredths, by
     `difflib` (fuzzywuzzy's ratio without python-Levenshtein, which LongBench does not require).
+    Scores for Chinese need the extra `chinese`.
 
     Attributes:
         score_by: Name of the score.
         first_line: Whether only the answer's first line is scored, as in trec, triviaqa, samsum
             and lsht.
-
-    Raises:
-        UserError: The score is for Chinese, and the extra `chinese` is not installed.
     """
 
     score_by: Literal[

@@ -75,10 +75,7 @@ class LooGLECloze(Summed):
     signature: ClassVar[str] = "loogle_cloze|match:exact,partial|average:over-masks|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns numbers of masks: filled exactly, at least partially, and all.
-
-        None without references.
-        """
+        """Returns numbers of masks: filled exactly, at least partially, and all."""
         if not example.references:
             return None
         gold, answers = _reference(example), _dictionary(prediction.prediction)
