@@ -47,7 +47,7 @@ class Gold:
     def recall_curve(
         self, text: str, hits: Iterable[Sequence[Span]]
     ) -> tuple[tuple[int, float], ...]:
-        """Returns the share that the first hits cover, as (rank, share) for ranks that increase it.
+        """Returns the share that the first hits cover, as (rank, share) where it increases.
 
         Ranks start at 1. The share is 0 before the first listed rank.
         """
@@ -155,11 +155,7 @@ class ExampleTrace:
 
     @property
     def lost_at(self) -> str:
-        """The first of `STAGES` that did not keep the complete proof.
-
-        It is `answer` if the proof was read and the answer is wrong. It is empty if nothing was
-        lost, or without a proof.
-        """
+        """The first of `STAGES` that did not keep the complete proof; empty if none lost it."""
         if not self.gold:
             return ""
         return next((stage for stage in STAGES if self.kept_share(stage) < 1), "")
@@ -209,11 +205,7 @@ def trace_example(
     *,
     score: float | None,
 ) -> ExampleTrace:
-    """Returns the trace of an example of a job (pipeline and task).
-
-    `gold` is the proof of its answer, `cover` its document's chunks, `finished` its results, and
-    `score` the score of its answer; each of them may be missing.
-    """
+    """Returns the trace of an example of a job (pipeline and task); parts of it may be missing."""
     text, failure = example.document.text, finished.statistics.failure
     trace = ExampleTrace(*job, example.id, len(text), failed=failure[0] if failure else "")
     if gold is None:

@@ -71,8 +71,7 @@ class Explanation:
 def explain(run: Path | str, example_id: str) -> list[Explanation]:
     """Returns explanations of an example, for every pipeline and task with an example of that id.
 
-    Raises:
-        UserError: The directory has no run, or the run has no such example.
+    Raises UserError if the directory has no run, or the run has no such example.
     """
     examples = FinishedRun.at(run).with_example(example_id)
     explanations = [explanation for pair in examples if (explanation := _explained(*pair))]

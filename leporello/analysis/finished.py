@@ -148,15 +148,11 @@ class FinishedJob:
 
 
 class FinishedExamples:
-    """Reads the finished examples of one pipeline on one task in task order.
-
-    Attributes:
-        next: Next finished example; None at the end.
-    """
+    """Reads the finished examples of one pipeline on one task in task order."""
 
     def __init__(self, files: JobFiles) -> None:
         self._examples = files.examples()
-        self.next = next(self._examples, None)
+        self.next = next(self._examples, None)  # None at the end
 
     def take(self, example_id: str) -> FinishedRow | None:
         """Returns the next example and advances, if it has this id; otherwise returns None."""

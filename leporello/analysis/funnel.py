@@ -40,10 +40,8 @@ def trace_examples(run: Path | str) -> Iterator[ExampleTrace]:
     """Yields a trace of every finished example, task by task, for all pipelines together.
 
     The data of a task are streamed once, up to the last finished example. Chunks come from the
-    cache, or are computed once for all pipelines with the same chunker.
-
-    Raises:
-        UserError: The directory has no run, or its tasks' data have changed.
+    cache, or are computed once for all pipelines with the same chunker. Raises UserError if the
+    directory has no run, or its tasks' data have changed.
     """
     for jobs in FinishedRun.at(run).by_task.values():
         yield from _of_task(jobs)

@@ -27,10 +27,7 @@ class OracleSweep:
 
 
 def oracle_sweep(options: JobOptions) -> OracleSweep:
-    """Returns the sweep of a pipeline; oracles return the same number of chunks as its retriever.
-
-    The options have at most one pipeline, which is not a point of a sweep.
-    """
+    """Returns the sweep of the one pipeline; oracles return as many chunks as its retriever."""
     loaded = load_config(options.config, options.settings, options.pipelines)
     [name] = options.pipelines or [loaded.default_pipeline]
     points = _points(loaded, name)

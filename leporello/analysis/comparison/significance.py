@@ -92,16 +92,10 @@ def randomisation(
     """Returns the p-values of approximate randomisation, two-sided, of others against a baseline.
 
     If two pipelines are equally good, their answers to an example can be swapped. The p-value is
-    the share of random swaps that yield a difference at least as large as the observed one, which
-    is counted as a swap too (Riezler and Maxwell 2005).
-
-    Args:
-        baseline: Summands of the metric, shape (examples, columns).
-        others: Tables of the other pipelines over the same examples, with the same shape.
-        scorer: Function from sums to scores.
-        samples: Number of random swaps.
-        seed: Seed of the swaps, which are the same for each pipeline.
-        units: See `bootstrap`; the examples of a unit are swapped together.
+    the share of `samples` random swaps that yield a difference at least as large as the observed
+    one, which is counted as a swap too (Riezler and Maxwell 2005). Tables have the shape (examples,
+    columns). The examples of a unit (see `bootstrap`) are swapped together, the same for each
+    pipeline.
     """
     owner = _owners(baseline, units)
     sums = [baseline.sum(axis=0) + table.sum(axis=0) for table in others]
@@ -135,13 +129,10 @@ def _signs(examples: int, samples: int, random: np.random.Generator) -> Iterator
 def p_of_bootstrap(differences: Numbers, observed: float) -> float:
     """Returns the p-value of a paired bootstrap as sacreBLEU (and Moses before it) computes it.
 
-    The absolute resampled differences minus their mean approximate the null hypothesis. The
-    p-value is the share of them above the observed difference, which is counted too. For
-    pipelines that never differ it is 1, unlike in sacreBLEU, which returns the smallest p-value.
-
-    Args:
-        differences: Differences of two pipelines over resamples, shape (samples,).
-        observed: Difference over the original examples.
+    The absolute resampled differences, shape (samples,), minus their mean approximate the null
+    hypothesis. The p-value is the share of them above the observed difference, which is counted
+    too. For pipelines that never differ it is 1, unlike in sacreBLEU, which returns the smallest
+    p-value.
     """
     sizes = abs(differences)
     if sizes.max() < _TINY:

@@ -64,12 +64,7 @@ class TaskComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Result of `compare`.
-
-    Attributes:
-        boards: Comparisons, one per task.
-        draws: Settings of the resampling.
-    """
+    """Result of `compare`, with one of `boards` per task."""
 
     boards: tuple[TaskComparison, ...]
     draws: Draws

@@ -1,4 +1,1 @@
-"""Exports finished runs for other programs: Parquet tables, TREC files, leaderboards, trackers.
-
-It reads finished runs without changing them. Begin with `formats`.
-"""
+"""Exports finished runs for other programs: Parquet tables, TREC files, leaderboards, trackers."""

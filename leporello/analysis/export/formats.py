@@ -34,18 +34,12 @@ _ROWS = 10_000  # rows in memory at a time
 
 
 def write_parquet(run: Path, folder: Path) -> list[Path]:
-    """Writes one table per task, with one row per example and pipeline, in task order.
+    """Writes `TASK.parquet` with one row per example and pipeline; `/` in a name makes subfolders.
 
     Columns: `pipeline`, `task`, `id`, `prediction` (null for failures), `failed` (the stage, or
     null), `document_sha256`; the coverage in characters (`document`, `selected`, `read`, `cut`);
-    `input_tokens`, `output_tokens`, `dollars`; and `score_METRIC`, the example's score.
-
-    Args:
-        run: Directory of the run.
-        folder: Folder of the tables `TASK.parquet`; a `/` in a task's name makes subfolders.
-
-    Raises:
-        UserError: The directory has no run, or the extra `parquet` is not installed.
+    `input_tokens`, `output_tokens`, `dollars`; and `score_METRIC`, the example's score. Raises
+    UserError without a run or the extra `parquet`.
     """
     require("Parquet", "pyarrow")
     import pyarrow as pa
@@ -116,9 +110,6 @@ def write_trec(run: Path, folder: Path) -> list[Path]:
     start at 1. Scores that do not decrease with the rank are replaced by decreasing numbers,
     because programs sort by them. A qrels file has lines `QUERY 0 CHUNK 1` for the chunks that
     overlap the gold evidence; examples without evidence have no lines.
-
-    Raises:
-        UserError: The directory has no run, or its tasks' data cannot be read.
     """
     finished = FinishedRun.at(run)
     all_paths: list[Path] = []
@@ -181,11 +172,8 @@ def write_pan(run: Path, folder: Path) -> list[Path]:
     """Writes PIPELINE/TASK/solution-problem-N.json, as PAN 2021's evaluator and verifier read it.
 
     N is the number of PAN's problem; in tasks without problems (MuLD), the place of the example in
-    the task, from 1.
-
-    Raises:
-        UserError: The directory has no run of a style change task; or an example is not finished,
-            failed, or has an answer without an author for each paragraph.
+    the task, from 1. Raises UserError if no task is of style change; or if an example is not
+    finished, failed, or has an answer without an author for each paragraph.
     """
     finished = FinishedRun.at(run)
     jobs = [

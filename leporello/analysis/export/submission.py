@@ -43,10 +43,6 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
         out: The file, or a directory, in which the file gets the name from the authors' script.
         pipeline: Name of the pipeline to use, or of a row of the suite; required if a task was
             run with several pipelines.
-
-    Raises:
-        UserError: See `submission_csv`; or a task was run twice or is not finished, a directory
-            has no run, or the data cannot be read.
     """
     suite, board = leaderboard_named(benchmark)
     row = suite.pipelines(pipeline) if pipeline in suite.rows else {}
@@ -86,17 +82,10 @@ def leaderboard_named(name: str) -> tuple[Suite, SuiteSubmission]:
 def submission_csv(
     predictions: Mapping[str, Mapping[str, str]], benchmark: str, ids: Mapping[str, Collection[str]]
 ) -> bytes:
-    """Returns the CSV that the benchmark's script writes.
+    """Returns the CSV that the benchmark's script writes of predictions by task and example.
 
-    Args:
-        predictions: Predictions by task, without the benchmark's name, and by example, in the
-            order of the file.
-        benchmark: Name of the benchmark.
-        ids: Required ids, by task.
-
-    Raises:
-        UserError: Ids are missing or redundant, or the CSV format cannot represent a text; the
-            message lists all faults.
+    `ids` are those required, by task. Raises UserError with all faults: missing or redundant ids,
+    and texts that the CSV cannot represent.
     """
     tasks = leaderboard_named(benchmark)[1].tasks
     faults = [f"{t}: {fault}" for t in tasks for fault in _task_faults(predictions[t], ids[t])]
@@ -116,10 +105,7 @@ def _task_faults(predictions: Mapping[str, str], ids: Collection[str]) -> Iterat
 
 
 def _fault(text: str) -> str:
-    r"""Returns the reason why reading the CSV would not restore a text, or nothing.
-
-    In these cases the scripts' own check fails. A `\r` in a quoted field is allowed.
-    """
+    """Returns the reason why reading the CSV would not restore a text, or nothing."""
     if text == _NOT_AVAILABLE:
         return f"the scripts read the text {_NOT_AVAILABLE} as a missing value"
     if "\0" in text:

@@ -43,21 +43,11 @@ class TrackedJob:
 
 
 def track(run: Path, tracker: str, *, project: str = "leporello") -> list[str]:
-    """Logs every job of a run to a tracker as a separate run.
+    """Logs every job of a run to a tracker as a separate run, and returns the names of the jobs.
 
-    Parameters are the parameters of the pipeline's stages, such as `retriever.k`; numbers are the
-    scores and the coverage; files are the predictions, failures, metrics, timings and config.
-
-    Args:
-        run: Directory of the run.
-        tracker: Name of the tracker, `./file.py:Class`, or YAML of a mapping with `class`.
-        project: Name of the project in the tracker; MLflow calls this an experiment.
-
-    Returns:
-        Names of the logged jobs.
-
-    Raises:
-        UserError: The directory has no run, no job is finished, or the tracker's extra is missing.
+    Numbers are the scores and the coverage; files are the predictions, failures, metrics, timings
+    and config. `tracker` is a name, `./file.py:Class`, or YAML of a mapping with `class`. MLflow
+    calls the project an experiment. Raises UserError if no job is finished, or an extra is missing.
     """
     jobs = [*_tracked(FinishedRun.at(run))]
     if not jobs:
