@@ -1,8 +1,7 @@
 """Loaders that convert users' files to documents.
 
-There is one class per format: it recognises files, and converts bytes to text with an outline,
-places and losses. `load` detects the format by content and suffix. Spans count characters of the
-*extracted* text. A loader may open only the file that it loads.
+There is one class per format; `load` detects it by content and suffix. Spans count characters of
+the *extracted* text. A loader may open only the file that it loads.
 """
 
 import lazy_loader

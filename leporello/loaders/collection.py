@@ -1,7 +1,4 @@
-"""Loads files, folders, patterns, URLs and archives as one document, each file at most once.
-
-Extracted texts are cached by content, so that only new files of a collection are read again.
-"""
+"""Loads files, folders, patterns, URLs and archives as one document, each file at most once."""
 
 from __future__ import annotations
 
@@ -32,16 +29,14 @@ def load_collection(
     """Loads files as one document with a member for each file.
 
     Hidden files and links that lead out of a folder are skipped and reported in notes. A file that
-    cannot be read is reported as a loss, `unreadable file`.
+    cannot be read is reported as a loss, `unreadable file`. Extracted texts are cached by content.
+    Raises UserError if a path does not exist, no file can be read, or the collection is too large.
 
     Args:
         paths: Files, folders, patterns (`notes/**/*.md`), URLs and `.zip` archives.
         id: Id of the document; the names of the paths if empty.
         cache: Cache of extracted texts.
         loader: Loader for files with its suffixes, or for all files if it has no suffixes.
-
-    Raises:
-        UserError: A path does not exist, no file can be read, or the collection is too large.
     """
     files = find_sources(paths)
     documents, size = [], 0
@@ -64,11 +59,7 @@ def load_collection(
 
 
 def collection_hash(paths: Sequence[str | Path]) -> bytes:
-    """Returns a hash of the names and contents of all files that `load_collection` would read.
-
-    Raises:
-        UserError: A path does not exist.
-    """
+    """Returns a hash of the names and contents of all files that `load_collection` would read."""
     digest = hashlib.sha256()
     for source in find_sources(paths).sources:
         try:

@@ -40,20 +40,16 @@ def raised(text: str, *, is_formula: bool = False) -> tuple[str, str]:
 
 
 def lowered(text: str, before: str) -> tuple[str, str]:
-    """Returns what to write before and after lowered text.
-
-    The figures of `before` must not run into those of the lowered text.
-    """
+    """Returns what to write before and after lowered text; its figures do not run into `before`."""
     if not _INDEX.fullmatch(text):
         return ("_(", ")") if len(text) > 1 else ("", "")
     return ("_" if before[-1:].isdigit() and text[:1].isdigit() else "", "")
 
 
 def mark_figure(pieces: list[str], first: int, *, is_raised: bool) -> None:
-    """Adds the signs of raised or lowered text.
+    """Adds the signs of raised or lowered text, from `first` in alternate separators and texts.
 
     Raised text without text before it, such as the mark at the beginning of a note, has no sign.
-    `pieces` are alternately separators and texts, of which `first` is raised or lowered.
     """
     if len(pieces) - first > _LONGEST:
         return

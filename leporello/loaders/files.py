@@ -76,32 +76,19 @@ class Format(ABC):
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- for subclasses
-        """Returns whether a file that matches `begins` has this format.
-
-        Args:
-            head: Bytes of the file, at least the first 64 KiB.
-            path: Path of the file.
-        """
+        """Returns whether a file that matches `begins` has this format, by its first 64 KiB."""
         return True
 
     @abstractmethod
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns the text of a file, with sections, places, losses and notes.
 
-        Args:
-            data: Bytes of the file.
-            path: Path of the file, for messages; it may be inside an archive.
-
-        Raises:
-            UserError: The file has another format, is corrupt, or is locked.
+        The path is for messages; it may be inside an archive. Raises UserError if the file has
+        another format, is corrupt, or is locked.
         """
 
     def load(self, path: Path) -> Document:
-        """Loads a file as a document.
-
-        Raises:
-            UserError: `extract` fails, or the file cannot be read, is too large, or has no text.
-        """
+        """Loads a file as a document; raises UserError as `load` does."""
         return document_of(self, read_bytes(path), path)
 
 
@@ -128,16 +115,13 @@ def known_suffixes() -> set[str]:
 
 
 def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  # noqa: A002 -- as in Document
-    """Loads a file as a document.
+    """Loads a file as a document; raises UserError if it cannot be read, is too large or empty.
 
     Args:
         path: Path of the file.
         id: Id of the document; the file's name if empty.
         loader: Loader for files with its suffixes, or for all files if it has no suffixes; the
             format of all other files is detected.
-
-    Raises:
-        UserError: The file cannot be read, is too large, or has no text.
     """
     if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
         document = load_with(loader, path)
@@ -147,15 +131,9 @@ def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  #
 
 
 def load_bytes(data: bytes, path: Path, loader: Loader | None = None) -> Document:
-    """Converts the bytes of a file to a document; see `load`.
+    """Converts the bytes of a file, perhaps inside another file, to a document; see `load`.
 
-    Args:
-        data: Bytes of the file.
-        path: Path of the file, which need not exist: the file may be inside another file.
-        loader: Loader for files with its suffixes; a built-in loader, for files of its format too.
-
-    Raises:
-        UserError: The bytes are not a document, or have no text.
+    A built-in loader reads files of its format too, whatever their suffix.
     """
     reads, note = loader_of(data, path, loader)
     if not isinstance(reads, Format):
@@ -165,11 +143,7 @@ def load_bytes(data: bytes, path: Path, loader: Loader | None = None) -> Documen
 
 
 def loader_of(data: bytes, path: Path, loader: Loader | None = None) -> tuple[Loader, str]:
-    """Returns the loader of a file, and a note if its suffix is misleading; see `load_bytes`.
-
-    Raises:
-        UserError: The file's format is not supported.
-    """
+    """Returns the loader of a file, and a note if its suffix is misleading; see `load_bytes`."""
     if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
         return loader, ""
     format_, note = _recognised(data, path)
@@ -204,11 +178,7 @@ def _is_of(format_: type[Format], data: bytes, path: Path) -> bool:
 
 
 def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A002 -- the plain name
-    """Converts a file of a known format to a document.
-
-    Raises:
-        UserError: The file has another format, is corrupt or locked, or has no text.
-    """
+    """Converts a file of a known format to a document; raises UserError if that fails."""
     try:
         extracted = without_data(format.extract(data, path))
     except UserError:
@@ -256,21 +226,13 @@ def looks(data: bytes) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Reads the bytes of a document's file.
-
-    Raises:
-        UserError: The file cannot be read, or is too large.
-    """
+    """Reads the bytes of a document's file; raises UserError if it is unreadable or too large."""
     with _document(path) as file:
         return file.read()
 
 
 def file_hash(path: Path) -> bytes:
-    """Returns the SHA-256 of a document's file, reading it block by block.
-
-    Raises:
-        UserError: The file cannot be read, or is too large.
-    """
+    """Returns the SHA-256 of a document's file, reading it block by block."""
     with _document(path) as file:
         return hashlib.file_digest(file, "sha256").digest()
 

@@ -58,11 +58,7 @@ class _Found:
 
 
 def find_sources(paths: Sequence[str | Path]) -> _Found:
-    """Finds the files at paths, each file once.
-
-    Raises:
-        UserError: A path does not exist.
-    """
+    """Finds the files at paths, each file once; raises UserError if a path does not exist."""
     files, is_single = _Found(), len(paths) == 1
     for path in paths:
         for match in _expanded(path):
@@ -87,10 +83,7 @@ def _expanded(text: str | Path) -> Iterator[Path]:
 
 
 def _find(path: Path, collected: _Found, prefix: str) -> None:
-    """Adds the files at a path.
-
-    `prefix` precedes the names of files in a folder or archive.
-    """
+    """Adds the files at a path; `prefix` precedes the names of files in a folder or archive."""
     if isinstance(path, RemotePath) and path.is_dir():
         for name in sorted(Location(str(path)).files()):
             collected.sources.append(

@@ -36,13 +36,7 @@ class Flow:
     """Writes texts and separators in order, following HTML elements.
 
     lxml calls `start`, `end`, `data` and `close` while it parses; formats with other elements call
-    them with the names of HTML elements.
-
-    Attributes:
-        pieces: Parts of the text so far, alternately a separator and a text.
-        title: Title of the document.
-        losses: Losses other than those of elements.
-        is_labelled: Whether the next text continues the line of a label.
+    them with the names of HTML elements. `pieces` are alternately a separator and a text.
     """
 
     def __init__(self) -> None:

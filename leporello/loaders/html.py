@@ -195,9 +195,6 @@ class Html(Format):
         White space is collapsed except in `<pre>`. Blocks are separate lines, paragraphs have empty
         lines between them, and tabs separate table cells. Images are represented by their
         alternative text; images without it, frames, and pages that scripts fill are losses.
-
-        Raises:
-            UserError: The declared charset is unknown.
         """
         from lxml.etree import HTMLParser
 

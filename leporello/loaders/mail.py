@@ -80,8 +80,7 @@ class Mail(Format):
     def extract(self, data: bytes, path: Path) -> Extracted:
         """Returns headers and bodies; places are named `mail 3 of 12, 2024-05-02`.
 
-        Raises:
-            UserError: The loader of an attachment is faulty; faults of attached files are losses.
+        Faults of attached files are losses; a faulty plug-in loader raises UserError.
         """
         # A single mail may quote others in its body.
         is_mailbox = data.startswith(b"From ")

@@ -18,10 +18,8 @@ _WHOLE = re.compile(r"\s*-?\d{1,9}\s*", re.ASCII)
 def numeral(number: int, form: str) -> str:
     """Returns a number as text; numbers that a form does not have are decimal.
 
-    Args:
-        number: The number.
-        form: First number of the form: `1`, `01`, `a`, `A`, `i` or `I`; `aa` and `AA` repeat
-            letters after `z`.
+    The form is its first number: `1`, `01`, `a`, `A`, `i` or `I`; `aa` and `AA` repeat letters
+    after `z`.
     """
     if form == "01":
         return f"{number:02}"

@@ -37,9 +37,6 @@ class Subtitles(Format):
 
         Places are named by the start of a cue, `00:01:02`; line breaks in cues are kept. Captions
         that roll up show lines twice, which are written once.
-
-        Raises:
-            UserError: The file has no cue, or is not text in a known encoding.
         """
         raw = decoded(data, path, self.encoding, "Subtitles")
         text = raw.text

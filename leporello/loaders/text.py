@@ -45,25 +45,15 @@ class Text(Format):
     encoding: str = ""
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the unchanged text, including line endings.
-
-        Raises:
-            UserError: The file is not text, or the encoding is unknown.
-        """
+        """Returns the unchanged text, including line endings."""
         return decoded(data, path, self.encoding, "Text")
 
 
 def decoded(data: bytes, path: Path, encoding: str = "", loader: str = "") -> Extracted:
     """Decodes a file; a guessed encoding becomes a note, undecodable bytes become a loss.
 
-    Args:
-        data: Bytes of the file; a byte order mark wins over `encoding`, and is left out.
-        path: Path of the file.
-        encoding: Declared encoding; guessed if empty.
-        loader: Class of the loader, if it has a parameter `encoding`.
-
-    Raises:
-        UserError: The file is not text, or the encoding is unknown.
+    A byte order mark wins over `encoding`. `loader` is the class, if it has a parameter `encoding`.
+    Raises UserError if the file is not text, or the encoding is unknown.
     """
     try:
         name, skipped = marked_encoding(data) or (encoding and codec_of(encoding), 0)
@@ -107,9 +97,6 @@ class Markdown(Format):
 
         The rules are CommonMark's; headings inside code, quotes and lists are ignored. The title is
         the first heading of level 1.
-
-        Raises:
-            UserError: The bytes are not text in a known encoding.
         """
         raw = decoded(data, path, self.encoding, "Markdown")
         text = raw.text

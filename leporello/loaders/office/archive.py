@@ -36,11 +36,7 @@ def members(data: bytes) -> frozenset[str]:
 
 
 class ArchiveFormat(Format):
-    """Format of zip archives with a certain member.
-
-    Attributes:
-        member: Name of the member.
-    """
+    """Format of zip archives with a certain member."""
 
     begins: ClassVar[re.Pattern[bytes]] = ZIP
     marked: ClassVar[bool] = True
@@ -60,14 +56,8 @@ def _check_entries(data: bytes) -> None:
 def unpacked(data: bytes, path: Path, *, is_tested: bool = True) -> zipfile.ZipFile:
     """Opens an archive, and checks that its members are intact and not too large.
 
-    Args:
-        data: Bytes of the archive.
-        path: Path of the archive, for messages.
-        is_tested: Whether a corrupt member refuses the archive; otherwise reading it raises
-            `BadZipFile`, so that other members can be read.
-
-    Raises:
-        UserError: The archive is corrupt, locked, or would grow beyond the limit.
+    Unless `is_tested`, reading a corrupt member raises `BadZipFile`, so that other members can be
+    read. Raises UserError if the archive is corrupt, locked, or would grow beyond the limit.
     """
     try:
         _check_entries(data)
@@ -114,10 +104,7 @@ def title_of(archive: zipfile.ZipFile) -> str:
 
 
 def losses_of(names: Iterable[str], kinds: Mapping[str, tuple[str, str]]) -> Iterator[Loss]:
-    """Yields the losses of an archive.
-
-    `kinds` has the name and reason of a loss, by a pattern of the beginning of members' names.
-    """
+    """Yields the losses of an archive; names and reasons are by patterns of the members' names."""
     of = Counter(p for n in names for p in kinds if re.match(p, n))
     for pattern, count in of.items():
         yield Loss(*kinds[pattern], count=count)

@@ -31,12 +31,7 @@ _NOTES = ("footnote", "endnote", "comment")
 
 
 class Body:
-    """Writes the body of a document, then its notes and comments.
-
-    Attributes:
-        flow: Text so far.
-        part: Name of the part that is being written.
-    """
+    """Writes the body of a document, then its notes and comments."""
 
     def __init__(self, parts: OfficeParts, flow: Flow, part: str) -> None:
         self.flow, self.part = flow, part

@@ -22,14 +22,10 @@ _QUOTIENT = re.compile(r"\bEQ\s+\\f\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.I)
 
 
 class WordFields:
-    """Fields of a document, which may be in each other.
-
-    Attributes:
-        codes: Number of open fields whose instruction is being read, so that text is not written.
-    """
+    """Fields of a document, which may be in each other."""
 
     def __init__(self, flow: Flow) -> None:
-        self.codes = 0
+        self.codes = 0  # open fields whose instruction is being read: no text is written
         self._flow = flow
         self._instructions: list[str] = []  # of open fields, or `_RESULT`
 

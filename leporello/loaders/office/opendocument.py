@@ -104,10 +104,7 @@ class OpenStyles:
         return counts
 
     def number(self, counts: OpenCounts, paragraph: str) -> str:
-        """Counts an item, and returns its number; empty for items with bullets.
-
-        The style of its paragraph may name a list style.
-        """
+        """Counts an item, and returns its number; empty for items with bullets."""
         names = (name for base in self._line(paragraph) if (name := self._lists.get(base)))
         style = counts.style or next(names, "")
         numbers, level = counts.numbers, counts.level

@@ -28,10 +28,7 @@ def local_name(tag: str) -> str:
 
 
 def elements(parent: _Element) -> Iterator[tuple[str, _Element]]:
-    """Yields the names and elements in an element, without comments.
-
-    Reads the first alternative that has elements.
-    """
+    """Yields the names and elements in an element, of alternatives the first that has elements."""
     for element in parent:
         if not isinstance(element.tag, str):
             continue
@@ -55,12 +52,7 @@ def attribute(element: _Element | None, name: str = "val") -> str | None:
 
 
 class OfficeParts:
-    """Parts of an Office file.
-
-    Attributes:
-        archive: The file.
-        losses: OfficeParts that could not be read.
-    """
+    """Parts of an Office file, and losses of those that could not be read."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self.archive = archive

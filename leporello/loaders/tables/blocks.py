@@ -42,11 +42,8 @@ def tables(rows: Rows, full: Rows) -> Iterator[SheetTable]:
     """Yields the tables of a sheet in reading order.
 
     Blank rows end a table, unless rows follow that fit its columns and have no header. A blank
-    column separates tables if both sides have a header over two columns.
-
-    Args:
-        rows: Cells of the rows, without blanks around their texts.
-        full: The same rows with the text of merged cells in each cell that they cover.
+    column separates tables if both sides have a header over two columns. `full` are the rows with
+    the text of merged cells in each cell that they cover.
     """
     sheet = _Sheet(rows, full)
     before = None

@@ -42,11 +42,7 @@ class Csv(Format):
     encoding: str = ""
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the rows; places are first `row 7`, counted from the first row of the file.
-
-        Raises:
-            UserError: The file is not text, or a row has too many values.
-        """
+        """Returns the rows; places are first `row 7`, counted from the first row of the file."""
         raw = decoded(data, path, self.encoding, "Csv")
         text, notes = raw.text, [*raw.notes]
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))

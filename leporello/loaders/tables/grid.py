@@ -34,11 +34,8 @@ Row: TypeAlias = Sequence[str | GridCell]
 def fields(rows: Sequence[Row], headers: int = 0) -> Iterator[tuple[int, Sequence[str]]]:
     """Yields the fields of each row that has text, with the index of the row.
 
-    A row that is one cell over all columns has one field. Header rows are joined.
-
-    Args:
-        rows: Cells of each row, without cells of earlier rows that cover it.
-        headers: Number of first rows that are marked as names of columns.
+    A row that is one cell over all columns has one field. The first `headers` rows, marked as names
+    of columns, are joined. `rows` have no cells of earlier rows that cover them.
     """
     has_spans = GridCell in {*map(type, chain.from_iterable(rows))}
     texts_of: Iterable[Sequence[str]]

@@ -51,15 +51,12 @@ def is_comment(row: Sequence[str]) -> bool:
 
 
 def heading(rows: Rows, full: Rows) -> HeaderRows | None:
-    """Returns the header of a table; None without a header.
+    """Returns the header of a table, from its first rows; None without a header.
 
     A header is as wide as most rows, has a different word or year in each column, and is above
     figures or over three columns. A row with gaps or equal words is a header if it is directly
-    above figures. Words over several columns, and units below, belong to the header.
-
-    Args:
-        rows: First rows of the table, all equally wide.
-        full: The same rows with the text of merged cells in each cell that they cover.
+    above figures. Words over several columns, and units below, belong to the header. `full` are the
+    rows with the text of merged cells in each cell that they cover.
     """
     if len(rows) <= 1:
         return None

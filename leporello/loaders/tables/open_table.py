@@ -30,18 +30,12 @@ class _OpenRow:
 
 
 class OpenTable:
-    """Rows and cells of a table, by the pieces of a flow.
-
-    Attributes:
-        first: Number of pieces before the table.
-        is_layout: Whether the table is marked as one that only lays out a page.
-        has_tables: Whether a table is inside it.
-    """
+    """Rows and cells of a table, by the pieces of a flow."""
 
     def __init__(self, first: int) -> None:
-        self.first = first
-        self.is_layout = False
-        self.has_tables = False
+        self.first = first  # number of pieces before the table
+        self.is_layout = False  # whether it is marked as one that only lays out a page
+        self.has_tables = False  # whether a table is inside it
         self._rows: list[_OpenRow] = []
         # Columns and rows of cells that cover several, by the indices of row and cell
         self._spans: dict[tuple[int, int], tuple[int, int]] = {}
@@ -85,12 +79,8 @@ class OpenTable:
     ) -> list[tuple[int, str]] | None:
         """Returns the rows as lines, with the index of the piece at which each begins.
 
-        Args:
-            pieces: Pieces of the flow, in which separators and texts alternate.
-            headings: Headings in the table: indices of their pieces, and their titles.
-
-        Returns:
-            None if the table lays out a page, so that its pieces stay as they are.
+        `headings` are those in the table, by the indices of their pieces. None if the table lays
+        out a page, so that its pieces stay as they are.
         """
         if self._lays_out(pieces, headings):
             return None

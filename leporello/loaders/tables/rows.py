@@ -37,15 +37,7 @@ def written(
     """Returns a sheet as text, with rows or cells as places; rows without text are skipped.
 
     A blank line separates tables. The text of merged cells is in all rows that they cover.
-
-    Args:
-        cells: Cells of each row.
-        header: Whether a row names the columns.
-        row_name: Function that returns the name of a row, from 0.
-        cell_name: Function that returns the name of a cell by row and column; None for rows as
-            places.
-        merged: Cells that are merged.
-        hidden: Rows and columns that are not written.
+    `row_name` and `cell_name` name places by numbers from 0; without `cell_name` rows are places.
     """
     rows = [_flat(row) for row in cells]
     full = _carried(rows, merged)
