@@ -1,7 +1,6 @@
 """Combiners: hits -> reader inputs -> one answer (the "recombine" of divide, select, solve).
 
-A combiner is a generator: it yields rounds of reads and returns the answer. It may use `core` and
-`text`, and does not import readers. Begin with `stuff`, then `map_reduce`.
+They may use `core` and `text`, and do not import readers. Begin with `stuff`, then `map_reduce`.
 """
 
 import lazy_loader

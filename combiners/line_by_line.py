@@ -50,8 +50,7 @@ class LineByLine:
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one or two rounds; no round if no line was selected.
 
-        Raises:
-            ValueError: `cues` is set, but the document has no cues.
+        Raises ValueError if `cues` is set, but the document has no cues.
         """
         page = _LinePage.of(example.document)
         # An error, because plain text without times would pass for a subtitle file.

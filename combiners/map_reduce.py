@@ -95,10 +95,7 @@ def _words(texts: Sequence[str]) -> int:
 
 
 def groups_that_fit(read: Read, texts: Sequence[str]) -> Asking[list[tuple[str, ...]]]:
-    """Splits texts into groups that fit the input window.
-
-    Each group has at least two texts, so that the number of texts falls in every round.
-    """
+    """Splits texts into groups of two or more that fit the input window."""
     groups: list[tuple[str, ...]] = []
     remaining = tuple(texts)
     while remaining:
@@ -125,10 +122,7 @@ class Refine:
     label: str = "Answer so far: "
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one round per hit, with one read; choices are scored in the last round.
-
-        Without hits, the read has only the question.
-        """
+        """Yields one round per hit, with one read; choices are scored in the last round."""
         if not hits:
             [output] = yield [read_of(example, [])]
             return str(output.text)

@@ -112,17 +112,11 @@ class MultiHop:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A passage, and the passages that led to it.
-
-    Attributes:
-        hit: Hit of the passage.
-        chunks: Chunks of the passage and its predecessors, the latest first.
-        missing: Words of the question that the predecessors lack.
-    """
+    """A passage, and the passages that led to it."""
 
     hit: Hit
-    chunks: tuple[Chunk, ...]
-    missing: str
+    chunks: tuple[Chunk, ...]  # those of the passage and its predecessors, the latest first
+    missing: str  # words of the question that the predecessors lack
 
     @property
     def searched(self) -> str:

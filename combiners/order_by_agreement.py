@@ -177,11 +177,7 @@ class OrderByMatch:
     sharpness: Annotated[float, Gt(0)] = 8.0
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- the signature of combiners
-        """Yields one round with one search per choice; returns the order.
-
-        Raises:
-            ValueError: The example has no choices.
-        """
+        """Yields one search per choice; returns the order. Raises ValueError without choices."""
         # Choices, not parts, so that no summary is found in its own text (decision 23).
         if not example.choices:
             raise ValueError(

@@ -69,11 +69,9 @@ class Percentage:
             ) from None
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read per hit; a hit whose read fails abstains.
+        """Yields one read per hit; a hit whose read fails abstains, unless all reads fail.
 
-        Raises:
-            ReadError: Every read failed.
-            ValueError: Scores are not probabilities, or are missing.
+        Raises ValueError if scores are not probabilities, or are missing.
         """
         chunks = [self._body(hit.chunk) for hit in arranged(hits, "document")]
         replies = yield [self._read(example, chunk) for chunk in chunks]

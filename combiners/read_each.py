@@ -60,11 +60,9 @@ class ReadEach:
 
         With choices, the target of every read is the right choice. Otherwise the target is the
         references for a read with evidence, or in an example without evidence for a read that
-        contains a reference. For other reads, it is the first answer of `skip`, or None.
-
-        Raises:
-            UserError: The example has no question, so that the part of a summary or translation
-                that belongs to each hit is unknown.
+        contains a reference. For other reads, it is the first answer of `skip`, or None. Raises
+        UserError without a question, since the part of a summary or translation that belongs to
+        each hit is unknown.
         """
         # With choices no read is left out, since `best` compares the scores of all of them.
         if example.choices:

@@ -33,10 +33,7 @@ def read_of(example: Example, hits: Sequence[Hit]) -> Read:
 
 
 def read_with(example: Example, passages: Iterable[Chunk | str], instruction: str = "") -> Read:
-    """Returns one read of passages, with the example's question, choices and instruction.
-
-    A non-empty `instruction` replaces the example's.
-    """
+    """Returns one read of passages; an instruction, if any, replaces the example's."""
     return Read(
         tuple(passages),
         question=example.question,

@@ -44,11 +44,9 @@ class Truncate(LearnsReferences):
     joint: str = " "
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- the baseline selects nothing
-        """Yields one read and returns its text.
+        """Yields one read and returns its text; raises UserError without an official input.
 
-        Raises:
-            UserError: The task has no official input.
-            ValueError: The query does not fit, or `characters` would cut it.
+        Raises ValueError if the query does not fit, or `characters` would cut it.
         """
         prompt, document = official(example), example.document
         if self.characters and prompt.surviving:
@@ -96,11 +94,7 @@ class TruncateMiddle(LearnsReferences):
     tokenizer: ModelSource = "words"
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- the baseline selects nothing
-        """Yields one read and returns its text.
-
-        Raises:
-            UserError: The task has no official input, or the tokenizer cannot be loaded.
-        """
+        """Yields one read and returns its text; raises UserError without an official input."""
         prompt, document = official(example), example.document
         text = prompt.around(document.text)
         end, start = self._bounds(text)

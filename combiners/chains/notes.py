@@ -113,10 +113,7 @@ class ChainOfNotes:
     order: Order = "score"
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one round of notes, then one read of the best hits that fit.
-
-        Without hits, the read has only the question.
-        """
+        """Yields one round of notes, then one read of the best hits that fit."""
         notes: dict[Hit, str] = {}
         if hits and example.question:
             ask = question_only(example, self.note)

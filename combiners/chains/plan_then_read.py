@@ -1,7 +1,4 @@
-"""Plans smaller questions, searches and answers each, and then answers the question itself.
-
-A model writes the plan, or a rule divides the question.
-"""
+"""Plans smaller questions, searches and answers each, and then answers the question itself."""
 
 from __future__ import annotations
 
@@ -117,7 +114,7 @@ class PlanThenRead:
         """Yields a read for the plan, a search and a read per step, and the last read.
 
         The last read has the results, then the first hit of the question and of each step, then
-        their second hits, and so on, as far as they fit. Without hits, it has only the question.
+        their second hits, and so on, as far as they fit.
         """
         answers: list[str] = []
         results: list[str] = []

@@ -1,7 +1,4 @@
-"""Reads every hit into fields and merges them; confidence decides between contradictions.
-
-The fields are parsed leniently from lines that a model writes.
-"""
+"""Reads every hit into fields and merges them; confidence decides between contradictions."""
 
 from __future__ import annotations
 
@@ -61,7 +58,7 @@ class Finding:
 
 
 def finding(output: Output, document: Document) -> Finding:
-    """Parses an output; without fields, the complete text is the answer.
+    """Parses an output leniently; without fields, the complete text is the answer.
 
     A missing or unreadable confidence is derived from the output's score.
     """
@@ -149,11 +146,7 @@ class StructuredMapReduce:
     reduce: str = REDUCE
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a round for the hits, a round for each level of collapsing, and the last read.
-
-        Each level has fewer reads than the one before. Without hits, the read has only the
-        question.
-        """
+        """Yields a round for the hits, one for each level of collapsing, and the last read."""
         reads = [self._read(example, self.map, (chunk,)) for chunk in chunks_of(hits)]
         outputs: list[Output] = (yield reads) if reads else []
         findings = [*filter(None, (finding(output, example.document) for output in outputs))]

@@ -146,11 +146,7 @@ class LearntRoute:
             raise ValueError(f"routes needs at least two, got {len(self.routes)}")
 
     def check_files(self, data: str) -> None:
-        """Reads the weights; see `ChecksFiles`.
-
-        Raises:
-            UserError: The weights are missing, damaged, or for another number of routes.
-        """
+        """Reads the weights; raises UserError if they are damaged or for other routes."""
         classes = len(read_word_classifier(self.model).bias)
         if classes != len(self.routes):
             raise UserError(

@@ -1,4 +1,1 @@
-"""Shared functions of combiners for lists, orders and pairs, without combiners.
-
-Begin with `parse`.
-"""
+"""Shared functions of combiners for lists, orders and pairs, without combiners."""

@@ -37,10 +37,7 @@ def changes_of(authors: Sequence[int]) -> list[bool]:
 
 
 def answer(authors: Sequence[int], changes: Sequence[bool]) -> JSON:
-    """Returns the answers to the three tasks in the format of PAN's files.
-
-    There are several authors if the author changes anywhere. Authors are numbered from 1.
-    """
+    """Returns the answers to the three tasks in the format of PAN's files; authors are from 1."""
     return {
         "multi-author": int(any(changes)),
         "changes": list(map(int, changes)),
@@ -73,9 +70,8 @@ class ComparesAuthors:
     def decide(self, likeness: NDArray[np.float64]) -> JSON:
         """Returns PAN's three answers.
 
-        Args:
-            likeness: Probabilities of `same`, shape (paragraphs, paragraphs), symmetric; NaN on the
-                diagonal.
+        `likeness` has the probabilities of `same`, shape (paragraphs, paragraphs), symmetric, with
+        NaN on the diagonal.
         """
         raise NotImplementedError
 
@@ -89,8 +85,7 @@ class ComparesAuthors:
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
         """Returns `same` and `different` equally often, for drawn pairs; None for other pairs.
 
-        Raises:
-            UserError: The reference is not a list of authors, or the chunks are not the paragraphs.
+        Raises UserError if the reference is not a list of authors, or chunks are not paragraphs.
         """
         labels = _labels(example, reads) if reads else []
         kinds = [[i for i, name in enumerate(labels) if name == kind] for kind in (SAME, DIFFERENT)]

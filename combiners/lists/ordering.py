@@ -25,10 +25,8 @@ def items(example: Example, hits: Sequence[Hit]) -> list[Chunk]:
     """Returns the chunks to put in order, in document order, each once.
 
     Headings with the same word and ascending numbers (`Summary 1:`, `Summary 2:`, … in BookSumSort)
-    are left out, since they reveal the order of the document.
-
-    Raises:
-        ValueError: The document has parts, and the hits are not exactly these.
+    are left out, since they reveal the order of the document. Raises ValueError if the document has
+    parts, and the hits are not exactly these.
     """
     chunks = chunks_of(hits)
     parts = sorted(set(example.document.parts))
@@ -65,11 +63,7 @@ def answer(order: Sequence[int]) -> str:
 
 
 def check_failed(outputs: Sequence[Reply]) -> None:
-    """Notes that some reads failed.
-
-    Raises:
-        ReadError: The first error, if all reads failed.
-    """
+    """Notes that some reads failed; raises the first error if all reads failed."""
     # One failed comparison of thousands decides nothing, and the others still order (decision 23).
     if failed_reads(outputs):
         note("some reads of passages to compare failed; these comparisons are ignored")
@@ -83,12 +77,10 @@ _EPSILON = 1e-9  # rounding errors of sums that are equal
 def most_agreed(preferences: NDArray[np.float64]) -> list[int]:
     """Returns the order with the largest sum of preferences of earlier over later texts.
 
-    With log odds of independent comparisons, this is the likeliest order. The result is exact for
-    up to 12 texts. For more, it is the order by sums (Borda), improved by moving single texts as
-    long as the sum grows. Ties keep the given order.
-
-    Args:
-        preferences: Log odds that the row's text precedes the column's, shape (n, n), finite.
+    A preference is the log odds that the row's text precedes the column's, shape (n, n), finite. If
+    comparisons are independent, this is the likeliest order. The result is exact for up to 12
+    texts. For more, it is the order by sums (Borda), improved by moving single texts as long as the
+    sum grows. Ties keep the given order.
     """
     import numpy as np
 

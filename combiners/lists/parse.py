@@ -198,10 +198,7 @@ class GathersItems:
 
 @dataclass
 class _GatheredItem:
-    """An item, the passages that list it, and the places in them that mention it.
-
-    Passages are in document order; places are ascending and do not overlap.
-    """
+    """An item, the passages that list it, in document order, and its places in them."""
 
     text: str
     passages: list[Span] = field(default_factory=list)

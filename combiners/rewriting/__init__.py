@@ -1,4 +1,1 @@
-"""Combiners that search with rewritten questions, then have another combiner read the hits.
-
-Begin with `hyde`; `wording` has shared functions.
-"""
+"""Combiners that search with rewritten questions, then have another combiner read the hits."""
