@@ -2,8 +2,8 @@
 
 One call has all questions on a document. A retriever with a cached index also has `index(chunks)`
 and `search(index, questions, chunks)`, and lists in `search_only` the parameters that do not change
-the index, so that a sweep over them needs only one index. With `segment(chunks)` and
-`join(segments)`, the index of a collection consists of indexes of its files. Begin with `bm25`.
+the index. With `segment(chunks)` and `join(segments)`, the index of a collection consists of
+indexes of its files. Begin with `bm25`.
 """
 
 import lazy_loader

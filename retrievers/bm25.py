@@ -168,10 +168,7 @@ class BM25(ByIndex):
     def search(
         self, index: Index | SegmentedPostings, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k best chunks for each question, by the index of these chunks.
-
-        A question with terms that no chunk has gets no hits, and a note.
-        """
+        """Returns the k best chunks for each question; without matches no hits, and a note."""
         import numpy as np
 
         if isinstance(index, SegmentedPostings):

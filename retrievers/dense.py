@@ -47,13 +47,8 @@ def products(
 ) -> Iterator[NDArray[np.float32]]:
     """Yields the products of questions with each chunk's best piece, in blocks of questions.
 
-    Args:
-        segments: Indexes of successive chunks.
-        queries: Vectors of the questions, shape (questions, dimensions).
-        block: Number of questions per block.
-
-    Yields:
-        Products, shape (questions of the block, chunks).
+    `segments` are indexes of successive chunks; `queries` has shape (questions, dimensions), a
+    result (questions of the block, chunks).
     """
     import numpy as np
 

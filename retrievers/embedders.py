@@ -42,11 +42,7 @@ def load_embedder(model: str) -> SentenceTransformer:
 
 @lru_cache(maxsize=2)
 def load_cross_encoder(model: str) -> CrossEncoder:
-    """Returns the model, loaded once per process, which returns one score per pair.
-
-    Raises:
-        UserError: The model cannot be loaded, or returns more than one score per pair.
-    """
+    """Returns a model of one score per pair, loaded once per process; raises UserError."""
     encoder: CrossEncoder = _load("CrossEncoder", model)
     if encoder.num_labels != 1:
         raise UserError(
@@ -58,11 +54,7 @@ def load_cross_encoder(model: str) -> CrossEncoder:
 
 @lru_cache(maxsize=2)
 def load_multi_vector(model: str) -> MultiVectorEncoder:
-    """Returns the model, loaded once per process, which returns one vector per token.
-
-    Raises:
-        UserError: The model cannot be loaded, or was trained to return one vector per text.
-    """
+    """Returns a model of one vector per token, loaded once per process; raises UserError."""
     if not _has_kind(model, ("MultiVectorEncoder", "ColBERT"), ("ColBERT", "ForRetrieval")):
         raise UserError(
             f"model {model!r} was not trained to return one vector per token; use a ColBERT, such"
@@ -74,12 +66,7 @@ def load_multi_vector(model: str) -> MultiVectorEncoder:
 
 @lru_cache(maxsize=2)
 def load_sparse(model: str) -> SparseEncoder:
-    """Returns the model, loaded once per process, which returns weights of words.
-
-    Raises:
-        UserError: The model cannot be loaded, or is neither a sparse encoder nor a masked language
-            model.
-    """
+    """Returns a model of word weights, loaded once per process; raises UserError."""
     if not _has_kind(model, ("SparseEncoder",), ("ForMaskedLM",)):
         raise UserError(
             f"model {model!r} does not return word weights; use a sparse encoder, such as a SPLADE"
@@ -146,14 +133,9 @@ def room(
 ) -> float:
     """Returns the number of tokens of text that fit the model's input window, or infinity.
 
-    Args:
-        model: An embedder or a cross-encoder.
-        empty: Input without text, whose prompt, template and special tokens are counted.
-        prompt: Prompt before the text.
-        task: Keyword `task="query"` or `task="document"`, for embedders that distinguish them.
-
-    Raises:
-        UserError: The prompt leaves no room.
+    `empty` is an input without text, whose prompt, template and special tokens are counted. Keyword
+    `task` is `query` or `document`, for embedders that distinguish them. Raises UserError if the
+    prompt leaves no room.
     """
     window = model.max_seq_length
     if window is None or window == math.inf:

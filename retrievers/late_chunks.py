@@ -65,8 +65,7 @@ class LateChunks(ByIndex):
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns `vectors`, of shape (chunks, dimensions), in the format of `Dense`.
 
-        Raises:
-            UserError: The tokenizer has no offsets, or the prefix fills the input window.
+        Raises UserError if the tokenizer has no offsets, or the prefix fills the input window.
         """
         import numpy as np
 

@@ -131,14 +131,8 @@ def add_up(
 ) -> Iterator[NDArray[np.float64]]:
     """Yields the products of the questions' weights with those of an index, by blocks of questions.
 
-    Args:
-        index: Packed index.
-        queries: Terms of the questions.
-        weights: Weights of these terms, shape (entries,).
-        shape: Number of questions and of chunks.
-
-    Yields:
-        Sums of shape (questions of the block, chunks), in the order of the questions.
+    `weights` are those of the queries' terms, shape (entries,); `shape` is (questions, chunks); a
+    result has the shape (questions of the block, chunks).
     """
     import numpy as np
 

@@ -129,11 +129,7 @@ class RerankByReader:
     k: Positive = 10
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k best hits of each example; scores are the reader's.
-
-        Raises:
-            ValueError: The reader returns no score.
-        """
+        """Returns the k best hits of each example by the reader's scores; raises ValueError."""
         candidates = retrieve(self.retriever, examples, chunks)
         reads = [
             Read((hit.chunk,), example.question, example.instruction, example.choices)

@@ -55,10 +55,7 @@ class Selected:
     leave_out: tuple[str, ...] = _LEFT_OUT
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the selected chunks for each question, in document order.
-
-        If no chunk would be selected, all are selected, with a note.
-        """
+        """Returns the selected chunks for each question, in document order; without any, all."""
         selected = self._select(chunks) if chunks else []
         if chunks and not selected:
             # An empty selection would give an answer without any text.
@@ -156,10 +153,7 @@ class Mentions:
     """
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns at most three chunks for each name, those with more mentions first.
-
-        A name without mentions gets no chunks, and a note.
-        """
+        """Returns at most three chunks for each name, those with more mentions first."""
         return [self._select(question, chunks) for question in questions]
 
     def _select(self, name: str, chunks: Sequence[Chunk]) -> list[Hit]:

@@ -72,10 +72,7 @@ class TfIdf(ByIndex):
     def search(
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
-        """Returns the k chunks nearest to each question; scores are cosines, 0 to 1.
-
-        A question with terms that no chunk has gets no hits, and a note.
-        """
+        """Returns the k chunks nearest to each question; scores are cosines, 0 to 1."""
         packed: Any = index
         if self.terms == "scikit-learn":
             bags = [*map(self._vectorizer().build_analyzer(), questions)]
