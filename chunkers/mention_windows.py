@@ -56,10 +56,7 @@ class MentionWindows:
     def _centred_spans(
         self, units: Units, firsts: NDArray[np.int64], lasts: NDArray[np.int64]
     ) -> Iterator[Span]:
-        """Yields the chunks around mentions.
-
-        `firsts` and `lasts` number the units in which each mention begins and ends.
-        """
+        """Yields the chunks around mentions, which begin and end in these units."""
         end = mention = 0
         while mention < len(firsts):
             first = int(firsts[mention])

@@ -1,8 +1,7 @@
 """Units of a document that chunkers do not divide, and their packing into chunks.
 
-Every character of a document belongs to exactly one unit, except white space between units.
-Chunks are runs of units, so no chunk begins or ends with white space, and only white space is
-outside the chunks.
+Every character of a document belongs to exactly one unit, except white space between units. So
+chunks, which are runs of units, leave out only white space, and never begin or end with it.
 """
 
 from __future__ import annotations
@@ -52,12 +51,9 @@ class Units:
 
 
 def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
-    """Returns the spans between boundaries, without blank ones.
+    """Returns the spans between ascending character offsets, without blank ones.
 
-    Args:
-        document: Document to divide.
-        model: Tokenizer that counts, as a pipeline names it.
-        boundaries: Ascending character offsets, with or without the ends of the document.
+    `model` is the tokenizer that counts, as a pipeline names it.
     """
     import numpy as np
 
@@ -117,15 +113,10 @@ def spans(pieces: Units) -> Iterator[Span]:
 def pack(
     pieces: Units, size: int, back: Callable[[int], int] = lambda unit: unit
 ) -> Iterator[Span]:
-    """Yields the longest runs of units with at most `size` tokens.
+    """Yields the longest runs of units with at most `size` tokens; a longer unit is a run.
 
-    A unit of more tokens is a run on its own.
-
-    Args:
-        pieces: Units to pack, in order.
-        size: Maximum number of tokens per run.
-        back: For runs that overlap, a function from the first new unit of a run to the unit at
-            which the run begins. The run begins later if it would exceed `size` tokens.
+    For runs that overlap, `back` maps the first new unit of a run to the unit at which the run
+    begins. The run begins later if it would exceed `size` tokens.
     """
     end = 0
     while end < len(pieces):

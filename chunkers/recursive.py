@@ -1,8 +1,4 @@
-"""Chunks at the coarsest separators that keep them small enough: LangChain's, with exact spans.
-
-LangChain's splitter returns strings, and counts the tokens of each. This one applies the same
-rule to offsets: the borders of each separator, and the number of tokens before an offset.
-"""
+"""Chunks at the coarsest separators that keep them small enough: LangChain's, with exact spans."""
 
 from __future__ import annotations
 

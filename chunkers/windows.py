@@ -83,11 +83,7 @@ class Parts:
     """
 
     def chunk(self, document: Document) -> Iterator[Span]:
-        """Yields the parts in document order.
-
-        Raises:
-            ValueError: The document has text, but no parts.
-        """
+        """Yields the parts in document order; raises ValueError for a text without parts."""
         # Not one chunk instead: a whole book as one part would fail much later, or give a wrong
         # score.
         if document.text.strip() and not document.parts:

@@ -1,7 +1,6 @@
 """Enrichers, which make passages from a document's chunks; a retriever searches the passages.
 
-They may import `core`, `models` and `text`. Begin with `parent_chunks`, the simplest; those in
-`summarising` and `summary_tree` summarise, those in `written` add texts about a chunk.
+They may import `core`, `models` and `text`. Begin with `parent_chunks`, the simplest.
 """
 
 import lazy_loader

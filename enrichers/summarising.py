@@ -28,12 +28,8 @@ def summaries(
     """Yields the reads that summarise groups; returns the summaries, each after its heading.
 
     A group that exceeds the reader's input window is divided, and each piece is summarised. A
-    summary that is empty, or not shorter than its passages, is dropped with a note.
-
-    Args:
-        groups: Chunks and passages to summarise together.
-        instruction: Instruction for the reader.
-        headings: A heading for each group, which may be empty; no items if no group has one.
+    summary that is empty, or not shorter than its passages, is dropped with a note. `headings` has
+    one for each group, or no items.
     """
     headed = [*zip(headings or [""] * len(groups), groups, strict=True)]
     fitting = yield from _fitting(headed, instruction)
