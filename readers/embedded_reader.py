@@ -90,11 +90,7 @@ class Embedded(TakesCalibration):
         _ = self._encoder
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output per input; scores are log odds, or log-probabilities of choices.
-
-        Raises:
-            UserError: The weights are missing or damaged.
-        """
+        """Returns one output per input; scores are log odds, or log-probabilities of choices."""
         refuse_pairs(inputs)
         groups: dict[Callable[[Sequence[Read]], list[Output]], list[int]] = {}
         for number, read in enumerate(inputs):

@@ -85,10 +85,7 @@ class Extractive(TakesCalibration, BatchedModel):
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output per input, in order; the score is -1e9 without any text.
 
-        Equal segments are read once.
-
-        Raises:
-            ValueError: An input has choices, a pair, no question, or one that is too long.
+        Raises ValueError for choices, a pair, no question, or a question that is too long.
         """
         # The segments of all inputs form common batches, and equal ones are read once.
         windows = [self.windows(read) for read in inputs]
@@ -189,10 +186,7 @@ class Extractive(TakesCalibration, BatchedModel):
         return int(self.max_input_tokens - len(question_tokens) - added)
 
     def _windows(self, question: str, text: str) -> list[PassageWindow]:
-        """Returns the segments of a passage that have text, in order.
-
-        Control tokens in the texts are read as plain text.
-        """
+        """Returns the segments of a passage that have text; control tokens are plain text."""
         # With less room than the overlap, segments would not advance.
         if (room := self._room(question)) <= self.stride:
             raise ValueError(

@@ -156,11 +156,7 @@ class LateInteractionClassifier:
     device: str = "auto"
 
     def load(self) -> None:
-        """Loads the model and the encoder, which `read` otherwise does on first use.
-
-        Raises:
-            UserError: The model is missing, cannot be loaded, or was trained on another encoder.
-        """
+        """Loads model and encoder now instead of on first use; raises UserError if they differ."""
         _ = self._trained
         self._interaction.load()
 

@@ -30,12 +30,7 @@ class PassageScorer(BatchedModel):
     """
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output per input, in order; the text is the score.
-
-        Raises:
-            ValueError: An input has not exactly one passage, or is too long.
-            UserError: `load` raised it.
-        """
+        """Returns one output per input, in order; the text is the score."""
         passages = [self.ids(read) for read in inputs]
         scores = self._scores(dict.fromkeys(passages))
         return [Output(f"{scores[p]:.6f}", scores[p], input_tokens=len(p)) for p in passages]
@@ -53,8 +48,7 @@ class PassageScorer(BatchedModel):
     def ids(self, read: Read) -> tuple[int, ...]:
         """Returns the tokens of an input, without special tokens.
 
-        Raises:
-            ValueError: It has not exactly one passage, no tokens, or too many.
+        Raises ValueError if it has not exactly one passage, no tokens, or too many.
         """
         tokens = self._ids(_only(read))
         if not tokens:

@@ -67,11 +67,7 @@ class _LearnedBaseline(OneByOne):
         targets: Sequence[str],
         directory: Path,  # noqa: ARG002 -- part of `Learns`; nothing is written
     ) -> Mapping[str, JSON]:
-        """Returns the parameter, learned from inputs and their targets.
-
-        Raises:
-            UserError: A target is not a choice of its input, or all documents are empty.
-        """
+        """Returns the parameter, learned from inputs and their targets; raises UserError."""
         return {self._parameter: self._learn(inputs, targets)}
 
     def _learn(self, inputs: Sequence[Read], targets: Sequence[str]) -> JSON:

@@ -53,11 +53,7 @@ class PairClassifier(TrainedClassifier):
             raise ValueError("features needs at least one family, without duplicates")
 
     def load(self) -> None:
-        """Loads the model, which `read` otherwise does on first use.
-
-        Raises:
-            UserError: The model is missing, cannot be loaded, or has no label for the same author.
-        """
+        """Loads the model now instead of on first use; raises UserError if it is unsuitable."""
         _ = self._index_of_same if self._network else self._style
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:

@@ -87,13 +87,9 @@ class Masked(ModelInput):
 
 
 def rows_of(tokens: tuple[int, ...], masks: int, seed: int) -> list[Masked]:
-    """Returns rows in which each token is masked once.
+    """Returns rows in which each token is masked once, with `masks` masked tokens per row.
 
-    Args:
-        tokens: Tokens of the passage.
-        masks: Number of masked tokens per row; several are drawn at random, which depends only on
-            the seed and the number of tokens.
-        seed: Random seed.
+    Several are drawn at random, which depends only on the seed and the number of tokens.
     """
     order = [*range(len(tokens))]
     if masks > 1:

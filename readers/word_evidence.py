@@ -76,12 +76,7 @@ class Polarity(ReadsWordWeights, OneByOne):
         return self._total(opinion_words(text))
 
     def _answer(self, read: Read) -> Output:
-        """Returns the output of one input; scores are log-probabilities.
-
-        Raises:
-            UserError: The weights are missing or damaged.
-            ValueError: An input does not have two choices.
-        """
+        """Returns the output of one input with two choices; scores are log-probabilities."""
         if len(read.choices) != 2:  # noqa: PLR2004 -- a pair
             raise ValueError("Polarity needs two choices, the positive one first")
         odds = self.log_odds("\n".join(map(passage_text, read.passages)))
@@ -130,12 +125,7 @@ class Precedence(ReadsWordWeights, OneByOne):
     _folder = "plots"
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output per pair, in order; the score is the probability of this order.
-
-        Raises:
-            UserError: The weights are missing or damaged.
-            ValueError: An input without a pair.
-        """
+        """Returns one output per pair, in order; the score is the probability of this order."""
         # 86 texts are 7,310 pairs, so each text is placed once (decision 23).
         texts = {text for read in inputs for text in read.pair or ()}
         places = {text: self.place(text) for text in texts}
@@ -180,11 +170,7 @@ class Presence(OneByOne):
     parts: Positive = 20
 
     def _answer(self, read: Read) -> Output:
-        """Returns the output of one input.
-
-        Raises:
-            ValueError: An input does not have two choices.
-        """
+        """Returns the output of one input; raises ValueError unless it has two choices."""
         if len(read.choices) != 2:  # noqa: PLR2004 -- a pair
             raise ValueError("Presence needs two choices, first the one with more presence")
         passages = [passage for passage in read.passages if isinstance(passage, Chunk)]

@@ -1,5 +1,4 @@
-"""Backends, the libraries that run models.
+"""Backends, the libraries that run models; begin with `backend`.
 
-They handle tokens, not a `Read`. Begin with `backend`, which has the protocol and the table;
-transformers is the reference for the others.
+They handle tokens, not a `Read`; transformers is the reference for the others.
 """

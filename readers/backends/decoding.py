@@ -55,12 +55,9 @@ class Decoding:
     ) -> list[Generation]:
         """Returns the texts that the model generates for a batch.
 
-        Args:
-            model: Transformers model.
-            tokens: Tokenizer of the model.
-            start: Number of leading tokens of each returned sequence that are part of the input.
-            inputs: Inputs of `generate`: ids and mask, or encoder outputs and mask.
-            schemas: JSON Schema of the answer to each input; empty for any text.
+        `inputs` are those of `generate`; `start` is the number of leading tokens of each returned
+        sequence that are part of the input. `schemas` has the JSON Schema of each answer, empty for
+        any text.
         """
         # Only the model's ids: its other defaults must not change answers (decision 18).
         ends = frozenset(end_tokens(model.generation_config))
@@ -161,13 +158,8 @@ class FittingTokens:
     """Logits processor of transformers that follows schemas, with Microsoft's llguidance.
 
     Schemas or tokenizers that llguidance does not support are ignored: all answers are checked
-    later.
-
-    Args:
-        tokens: Tokenizer of the model.
-        schemas: JSON Schema of each row; empty for any text.
-        start: Number of leading tokens of a row that are part of the input.
-        ends: Tokens that end a text.
+    later. A row has a schema, empty for any text, and `start` leading tokens of the input; one of
+    `ends` ends its text.
     """
 
     def __init__(

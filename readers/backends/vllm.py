@@ -65,11 +65,7 @@ def check(model: str, dtype: DType, decoding: Decoding) -> None:  # noqa: ARG001
 
 @lru_cache(maxsize=1)  # readers that differ only in prompt or input window share the model
 def load(model: str, dtype: DType, device: str) -> Served:
-    """Returns the model, ready to read.
-
-    Raises:
-        UserError: vLLM or its device is missing, or the model cannot be loaded.
-    """
+    """Returns a model; raises UserError if it, vLLM or the device is missing."""
     os.environ.update({name: os.environ.get(name, value) for name, value in _ENVIRONMENT.items()})
     require("backend: vllm", "vllm")
     _check_device(device)
@@ -123,10 +119,7 @@ def write(
 
 
 def score(model: Served, tokens: Tokens, prompts: Sequence[ModelInput]) -> list[Generation]:  # noqa: ARG001 -- the protocol of backends
-    """Returns the scores of the choices; the prompt is read again for each of them.
-
-    vLLM does not return probabilities of cached prompts.
-    """
+    """Returns the scores of the choices; the prompt is read again for each of them."""
     # vLLM computes prompt_logprobs again whatever it has cached, so the prompt is repeated.
     rows = [(*prompt.tokens, *choice) for prompt in prompts for choice in prompt.choices]
     results = iter(model.run(rows, max_tokens=1, prompt_logprobs=0, detokenize=False))

@@ -1,4 +1,1 @@
-"""Micro-batches under a budget of tokens, and a cache of tokenized texts.
-
-It handles tokens, not models. Begin with `token_budget`, which uses `micro_batches`.
-"""
+"""Micro-batches under a budget of tokens, and a cache of tokenized texts."""

@@ -54,10 +54,7 @@ def remembered(
     compute: Callable[[list[str]], Iterable[T]],
     most: int,
 ) -> list[T]:
-    """Returns the value of each text, with a cache of the last `most` texts.
-
-    `compute` returns the values of distinct texts, in order.
-    """
+    """Returns the values of texts, computed for distinct ones, with a cache of the last `most`."""
     missing = [text for text in dict.fromkeys(texts) if text not in values]
     if missing:
         values.update(zip(missing, compute(missing), strict=True))

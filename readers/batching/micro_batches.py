@@ -15,34 +15,22 @@ MASKED = -1  # padding within a segment, which the encoder does not attend to
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Tokens that an encoder reads at once, of whose states the decoder sees a range.
+    """Tokens that an encoder reads at once, of whose states the decoder sees a range."""
 
-    Attributes:
-        tokens: Tokens, including special tokens; `MASKED` is padding.
-        start: Position of the first state that the decoder sees.
-        end: Position after the last state that the decoder sees.
-    """
-
-    tokens: tuple[int, ...]
-    start: int
-    end: int
+    tokens: tuple[int, ...]  # including special tokens; `MASKED` is padding
+    start: int  # position of the first state that the decoder sees
+    end: int  # position after the last one
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """The model's input for one read; equal inputs have equal replies.
+    """The model's input for one read; equal inputs have equal replies."""
 
-    Attributes:
-        tokens: Tokens of the rendered prompt, including special tokens.
-        choices: Tokens of each answer to score; empty if the model generates the answer.
-        schema: JSON Schema of the generated answer; empty for any text.
-        segments: Segments that an encoder reads apart; the decoder sees a state of them for each
-            token. Empty if the encoder reads the tokens at once.
-    """
-
-    tokens: tuple[int, ...]
-    choices: tuple[tuple[int, ...], ...] = ()
-    schema: str = ""
+    tokens: tuple[int, ...]  # tokens of the rendered prompt, including special tokens
+    choices: tuple[tuple[int, ...], ...] = ()  # tokens of answers to score; empty to generate
+    schema: str = ""  # JSON Schema of the generated answer; empty for any text
+    # Segments that an encoder reads apart, of whose states the decoder sees one for each token;
+    # empty if the encoder reads the tokens at once.
     segments: tuple[Segment, ...] = ()
 
     @property
@@ -60,18 +48,11 @@ class ModelInput:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The model's reply to one prompt.
+    """The model's reply to one prompt; its scores are means over tokens."""
 
-    Attributes:
-        text: Generated text; empty if choices were scored.
-        score: Mean log-probability of the generated tokens.
-        scores: Mean log-probability of each choice's tokens.
-        output_tokens: Number of generated tokens.
-    """
-
-    text: str = ""
-    score: float = 0.0
-    scores: tuple[float, ...] = ()
+    text: str = ""  # generated text; empty if choices were scored
+    score: float = 0.0  # mean log-probability of the generated tokens
+    scores: tuple[float, ...] = ()  # mean log-probability of each choice's tokens
     output_tokens: int = 0
 
 
@@ -80,15 +61,10 @@ def batches(
 ) -> Iterator[list[ModelInput]]:
     """Yields all prompts, longest first, in batches whose padded size is within the budget.
 
-    The size is rows x (longest prompt + most new tokens), with a row for each beam or choice of a
-    prompt. A prompt that exceeds the budget is a batch on its own. The division into batches has
-    the lowest cost, which includes padding and the decoding steps of each batch.
-
-    Args:
-        prompts: Prompts in any order; prompts of equal length stay in this order.
-        budget: Maximum number of tokens per batch, including padding and new tokens.
-        rows: Number of beams of a prompt without choices.
-        new_tokens: Maximum number of tokens to generate for such a prompt.
+    The size is rows x (longest prompt + most new tokens), in tokens, with a row for each beam or
+    choice of a prompt. A prompt that exceeds the budget is a batch on its own. Prompts of equal
+    length stay in their order. The division into batches has the lowest cost, which includes
+    padding and the decoding steps of each batch.
     """
     # Separate batches, since the model either scores or generates for a complete batch.
     # Longest first, so that a lack of memory mostly shows in the first batch.

@@ -65,11 +65,7 @@ class TokenBudget:
     def read(
         self, prompts: Iterable[ModelInput], rows: int, new_tokens: int, answer: Answer
     ) -> dict[ModelInput, Generation]:
-        """Returns the reply to each prompt.
-
-        Raises:
-            RuntimeError: The memory is too small for one prompt.
-        """
+        """Returns the reply to each prompt; raises RuntimeError if memory is too small for one."""
         replies_by_prompt: dict[ModelInput, Generation] = {}
         waiting = list(prompts)
         while waiting:

@@ -1,5 +1,1 @@
-"""Models of scikit-learn, and their features.
-
-It is imported only for readers with such a model. Begin with `saved_model`, which saves and loads
-models; `Classifier` uses `ngrams`, `PairClassifier` uses `pair_features` and `stylometry`.
-"""
+"""Models of scikit-learn, and their features; imported only for readers with such a model."""

@@ -23,10 +23,9 @@ Array = Any
 
 
 def fit_profile(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-    """Returns a profile for comparisons: weights of n-grams; means and deviations of rates.
+    """Returns a profile for comparisons, as arrays by name.
 
-    Returns:
-        Arrays `FAMILY.weights`, or `FAMILY.mean` and `FAMILY.deviation`.
+    They are `FAMILY.weights` of n-grams; `FAMILY.mean` and `FAMILY.deviation` of rates.
     """
     import numpy as np
 
@@ -46,17 +45,13 @@ def fit_profile(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """Features of one text.
+    """Features of one text."""
 
-    Attributes:
-        ngrams: Vectors of n-grams by sparse family, as (indices, values), of unit length.
-        dense: Z-scores by dense family, and `FAMILY.share`, the square roots of rates.
-        words: Number of words of the text.
-    """
-
+    # Vectors of n-grams by sparse family, as (indices, values), of unit length.
     ngrams: Mapping[str, tuple[Array, Array]]
+    # Z-scores by dense family, and `FAMILY.share`, the square roots of rates.
     dense: Mapping[str, Array]
-    words: float
+    words: float  # number of words of the text
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """Training targets, trained models on disk, and answers of readers that learn classes.
 
-A model is a folder with `model.skops` and its settings, without pickles. skops writes
-scikit-learn's objects as JSON and arrays, and creates only objects of trusted types. Files with any
-other type are rejected, so a loaded model cannot run code.
+A model is a folder with `model.skops` and its settings, without pickles. skops creates only objects
+of trusted types, and files with any other type are rejected, so a loaded model cannot run code.
 """
 
 from __future__ import annotations
@@ -35,11 +34,7 @@ def is_trained_here(model: str) -> bool:
 def save(
     directory: Path, reader: str, model: object, settings: Mapping[str, JSON]
 ) -> Mapping[str, JSON]:
-    """Writes a model to a new folder, with reproducible bytes.
-
-    Returns:
-        The parameters of a reader with this model.
-    """
+    """Writes a model with reproducible bytes; returns the parameters of a reader with it."""
     import skops.io
 
     folder = directory / "model"
@@ -52,11 +47,7 @@ def save(
 
 
 def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
-    """Returns the model and its settings.
-
-    Raises:
-        UserError: The model is missing, damaged, unsafe, or for another reader.
-    """
+    """Returns a model and its settings; raises UserError if it is missing, damaged or unsafe."""
     if model is None:
         raise UserError(
             f"{reader} has no model, since it was not trained. Train it on a task with references:"

@@ -57,17 +57,11 @@ _COLUMNS = {word: column for column, word in enumerate(FUNCTION_WORDS)}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measures:
-    """Measures of texts, with a row per text.
+    """Measures of texts, with a row per text."""
 
-    Attributes:
-        counts: Counts by sparse family, SciPy CSR matrices of shape (texts, buckets).
-        rates: Rates by dense family, of shape (texts, columns of the family).
-        lengths: Number of words of each text, shape (texts,).
-    """
-
-    counts: dict[str, Any]
-    rates: dict[str, NDArray[np.float64]]
-    lengths: NDArray[np.float64]
+    counts: dict[str, Any]  # by sparse family: SciPy CSR matrices of shape (texts, buckets)
+    rates: dict[str, NDArray[np.float64]]  # by dense family: shape (texts, columns of the family)
+    lengths: NDArray[np.float64]  # number of words of each text, shape (texts,)
 
 
 def measure(texts: Sequence[str]) -> Measures:

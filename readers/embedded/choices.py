@@ -60,11 +60,9 @@ class ChoiceRanker:
         self._head = head
 
     def choose(self, questions: Sequence[tuple[str, Sequence[str], Sequence[str]]]) -> list[Choice]:
-        """Returns a choice for each question.
+        """Returns a choice for each question with options and passages.
 
-        Args:
-            questions: Questions with at least one option each, and with passages. Options may be
-                letters whose texts are in the question.
+        Options may be letters whose texts are in the question.
         """
         parts = [(*lettered_options(q, choices), passages) for q, choices, passages in questions]
         return [_choice(rows @ self._weights, spans) for rows, spans in features(self._head, parts)]

@@ -15,16 +15,11 @@ _SAME = 0.5  # least F1 of words of two candidates that are variants of one answ
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """Numbers that predict whether an answer is right.
+    """Numbers that predict whether an answer is right."""
 
-    Attributes:
-        score: Score of the best candidate.
-        margin: Distance of its score to that of the best candidate that is another answer.
-        lead: Distance between the log odds of the two best passages that they answer the question.
-    """
-
-    score: float
-    margin: float
+    score: float  # score of the best candidate
+    margin: float  # distance of its score to that of the best candidate that is another answer
+    # Distance between the log odds of the two best passages that they answer the question.
     lead: float
 
     @classmethod

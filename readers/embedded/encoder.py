@@ -56,18 +56,11 @@ class Encoder:
     """An encoder of the package.
 
     Each text is computed alone, so its scores do not depend on other texts, and nothing is padded.
-
-    Args:
-        path: Folder of the encoder.
-        difference: Folder of other heads, stored as the difference to this encoder's weights; None
-            for the heads of the encoder itself.
-        threads: Number of texts that are computed at the same time; None is `OMP_NUM_THREADS`,
-            which a run sets, or the number of processors.
-        precision: `auto` multiplies in 8 bits if the processor has units for this and the folder
-            has a graph for it; `float32` never does.
-
-    Raises:
-        UserError: A file is missing or damaged, or the difference is from other weights.
+    `difference` is a folder of other heads, stored as the difference to this encoder's weights.
+    `threads` is the number of texts that are computed at the same time; None is `OMP_NUM_THREADS`,
+    which a run sets, or the number of processors. The precision `auto` multiplies in 8 bits if the
+    processor has units for this and the folder has a graph for it; `float32` never does. Raises
+    UserError if a file is missing or damaged, or the difference is from other weights.
     """
 
     def __init__(

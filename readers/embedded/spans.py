@@ -37,17 +37,11 @@ class SpanScore:
 
 @dataclass(frozen=True, slots=True)
 class PassageScores:
-    """Scores of one passage for a question.
+    """Scores of one passage for a question."""
 
-    Attributes:
-        spans: Spans, the best first.
-        null: Logit of "no answer", on the scale of the spans' scores.
-        labels: Log-probabilities that the passage has no answer, a span, yes, or no.
-    """
-
-    spans: tuple[SpanScore, ...]
-    null: float
-    labels: tuple[float, float, float, float]
+    spans: tuple[SpanScore, ...]  # the best first
+    null: float  # logit of "no answer", on the scale of the spans' scores
+    labels: tuple[float, float, float, float]  # log-probabilities of no answer, a span, yes, no
 
     @property
     def odds(self) -> float:
@@ -57,22 +51,13 @@ class PassageScores:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An answer with its source.
-
-    Attributes:
-        text: Text of the answer.
-        passage: Index of its passage.
-        start: First character in the passage; equal to `end` if the passage lacks the text.
-        end: One past the last character.
-        score: Score that is comparable between passages and questions: about the log odds that the
-            answer is right.
-    """
+    """An answer with its source."""
 
     text: str
-    passage: int
-    start: int
+    passage: int  # index of its passage
+    start: int  # first character in the passage; equal to `end` if the passage lacks the text
     end: int
-    score: float
+    score: float  # comparable between passages and questions: about the log odds of a right answer
 
 
 _NOTHING = PassageScores((), 0.0, (0.0, -math.inf, -math.inf, -math.inf))
@@ -87,11 +72,7 @@ class SpanHead:
         self._longest = longest
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> list[PassageScores]:
-        """Returns the scores of passages for questions; each text is tokenized once.
-
-        Args:
-            pairs: Questions with passages of any length; questions are cut to 64 tokens.
-        """
+        """Returns the scores of (question, passage) pairs; questions are cut to 64 tokens."""
         texts = {text: i for i, text in enumerate(dict.fromkeys(t for pair in pairs for t in pair))}
         tokenized = self._encoder.tokenize(list(texts))
         windows: list[TextPair] = []
@@ -174,10 +155,7 @@ def summed(passages: Sequence[str], scores: Sequence[PassageScores]) -> list[Can
 
 
 def edges_of(passage: str) -> list[int]:
-    """Returns the offsets that no answer crosses, in order.
-
-    They are the ends of table cells, rows, paragraphs, turns, and speakers' names.
-    """
+    """Returns the offsets of ends of cells, rows, paragraphs and turns, which no answer crosses."""
     edges = {match.end() for match in _CELL.finditer(passage)}
     lines = list(LINE.finditer(passage))
     capitals = [_DIRECTION.sub("", line.group()).isupper() for line in lines]

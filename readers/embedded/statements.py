@@ -29,19 +29,12 @@ _NEAREST = 5  # passages that are read with a claim
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Judgement of a statement by passages.
+    """Judgement of a statement by passages."""
 
-    Attributes:
-        probabilities: Probabilities of neither, support and contradiction.
-        passage: Index of the passage with the decisive clause; 0 without one.
-        start: First character of that clause in the passage.
-        end: One past its last character; equal to `start` without a clause.
-    """
-
-    probabilities: tuple[float, float, float]
-    passage: int
-    start: int
-    end: int
+    probabilities: tuple[float, float, float]  # of neither, support and contradiction
+    passage: int  # index of the passage with the decisive clause; 0 without one
+    start: int  # first character of that clause in the passage
+    end: int  # one past its last; equal to `start` without a clause
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +56,9 @@ def label_order(choices: Sequence[str]) -> tuple[int, int, int] | None:
 
 
 class StatementJudge:
-    """Judges statements on contracts: by trained weights, or with a head if they are new.
+    """Judges statements on contracts by trained weights, or new ones with a head.
 
-    Args:
-        path: Folder that the recipe `statements` wrote.
-        head: Head that reads clauses with a statement that is not in the training data.
+    The recipe `statements` writes the folder.
     """
 
     def __init__(self, path: Path, head: SpanHead) -> None:
@@ -165,8 +156,7 @@ def _judgement(weights: Floats, features: Floats, clause: _Clause | None) -> Jud
 class ClaimJudge:
     """Judges claims by reading them with the passages that share the most words with them.
 
-    Args:
-        head: Head with the labels that the recipe `verdicts` trained.
+    The recipe `verdicts` trains the labels of the head.
     """
 
     def __init__(self, head: SpanHead) -> None:

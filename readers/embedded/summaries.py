@@ -52,19 +52,12 @@ class ExtractiveSummary:
 
 @dataclass(frozen=True)
 class SummaryKind:
-    """Weights for one kind of summary.
+    """Weights for one kind of summary."""
 
-    Attributes:
-        weights: Weights of features by name.
-        redundancy: Penalty for repeated content, in standard deviations of the score.
-        words: Length in words; for reports, the length for texts of 1,000 words.
-        power: Exponent by which the length grows with that of the texts.
-    """
-
-    weights: Mapping[str, float]
-    redundancy: float
-    words: float
-    power: float = 0.0
+    weights: Mapping[str, float]  # weights of features by name
+    redundancy: float  # penalty for repeated content, in standard deviations of the score
+    words: float  # length in words; for reports, the length for texts of 1,000 words
+    power: float = 0.0  # exponent by which the length grows with that of the texts
 
 
 class Summariser:
@@ -86,11 +79,8 @@ class Summariser:
     ) -> ExtractiveSummary:
         """Returns a summary, which is empty if the texts have no words.
 
-        Args:
-            texts: Passages in reading order; chunks in document order.
-            question: Question; may be empty.
-            instruction: Instruction, which replaces an empty question.
-            words: Maximum length in words; None is the usual length for such a question.
+        Texts are passages in reading order. The instruction replaces an empty question. `words` is
+        the maximum length in words; None is the usual length for such a question.
         """
         script = is_script(texts)
         units = units_of(texts, script=script, join=script or bool(question.strip()))

@@ -38,31 +38,18 @@ _HALVES = (2, 6, 15, 40)  # units on either side in which the question's terms a
 
 @dataclass(frozen=True)
 class Described:
-    """Units with their features and counts.
+    """Units with their features and counts."""
 
-    Attributes:
-        names: Names of the features.
-        values: Features, shape (units, features).
-        words: Number of words of each unit, shape (units,).
-        sizes: The same with the words of the speaker's name.
-        holds: Whether a unit has enough content for a summary, shape (units,).
-        unit: Unit of each distinct term of a unit, ascending, shape (terms,).
-        term: Numbers of these terms, shape (terms,).
-        weight: Weights of terms by number; 0 for words without content.
-        asked: Numbers of the terms of the question.
-        missed: Weight of the question's terms that no unit has.
-    """
-
-    names: tuple[str, ...]
-    values: NDArray[np.float64]
-    words: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    holds: NDArray[np.bool_]
-    unit: NDArray[np.int64]
-    term: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    asked: NDArray[np.int64]
-    missed: float
+    names: tuple[str, ...]  # names of the features
+    values: NDArray[np.float64]  # features, shape (units, features)
+    words: NDArray[np.float64]  # number of words of each unit, shape (units,)
+    sizes: NDArray[np.float64]  # the same with the words of the speaker's name
+    holds: NDArray[np.bool_]  # whether a unit has enough content for a summary
+    unit: NDArray[np.int64]  # unit of each distinct term of a unit, ascending, shape (terms,)
+    term: NDArray[np.int64]  # numbers of these terms, shape (terms,)
+    weight: NDArray[np.float64]  # weights of terms by number; 0 for words without content
+    asked: NDArray[np.int64]  # numbers of the terms of the question
+    missed: float  # weight of the question's terms that no unit has
 
 
 def describe(units: Sequence[SummaryUnit], texts: Sequence[str], question: str) -> Described:

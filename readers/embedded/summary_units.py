@@ -25,21 +25,13 @@ WORD_LENGTH = 15  # maximum characters that count as one word
 
 @dataclass(frozen=True, slots=True)
 class SummaryUnit:
-    """A sentence, or neighbouring ones of a turn or a paragraph.
+    """A sentence, or neighbouring ones of a turn or a paragraph."""
 
-    Attributes:
-        text: Number of its text.
-        start: First character in the text.
-        end: One past the last character.
-        paragraph: Number of its paragraph, or of its turn, over all texts.
-        name: First character of the speaker's name, and one past its colon; equal without a
-            speaker.
-    """
-
-    text: int
+    text: int  # number of its text
     start: int
     end: int
-    paragraph: int
+    paragraph: int  # number of its paragraph, or of its turn, over all texts
+    # First character of the speaker's name, and one past its colon; equal without a speaker.
     name: tuple[int, int] = (0, 0)
 
 

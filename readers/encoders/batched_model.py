@@ -43,12 +43,7 @@ class LoadedModel:
     _architecture: ClassVar[Architecture]
 
     def load(self) -> None:
-        """Loads the model, which `read` otherwise does on first use.
-
-        Raises:
-            UserError: The model cannot be loaded, is for another task, lacks a mask token, or has
-                too few positions.
-        """
+        """Loads the model now instead of on first use; raises UserError if it is unsuitable."""
         _ = self._network
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -101,15 +96,11 @@ class BatchedModel(LoadedModel):
 
 @dataclass(frozen=True, slots=True)
 class Segments(ModelInput):
-    """Tokens of one or two texts.
+    """Tokens of one or two texts."""
 
-    Attributes:
-        types: Number of the text of each token, if the model uses it; otherwise empty.
-        seeing_all: Number of leading tokens that attend globally in Longformer.
-    """
-
-    types: tuple[int, ...] = ()
-    seeing_all: int = 1  # classifiers use the first token
+    types: tuple[int, ...] = ()  # number of the text of each token, if the model uses it
+    # Number of leading tokens that attend globally in Longformer; classifiers use the first token.
+    seeing_all: int = 1
 
 
 def tensors(

@@ -15,15 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPrompt(Segments):
-    """Tokens of a question, which attends globally, and of a segment of a passage.
+    """Tokens of a question, which attends globally, and of a segment of a passage."""
 
-    Attributes:
-        marks: Whether an answer may begin or end with each token.
-        null: Position of the token whose logits predict "no answer".
-    """
-
-    marks: tuple[bool, ...] = ()
-    null: int = 0
+    marks: tuple[bool, ...] = ()  # whether an answer may begin or end with each token
+    null: int = 0  # position of the token whose logits predict "no answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +32,11 @@ class SpanReply(Generation):
 
 @dataclass(frozen=True, slots=True)
 class PassageWindow:
-    """A segment of a passage, which the model reads with the question.
-
-    Attributes:
-        prompt: Prompt of the model.
-        text: Text of the complete passage.
-        offsets: Offsets of the prompt's tokens, in characters of the passage for its tokens.
-    """
+    """A segment of a passage, which the model reads with the question."""
 
     prompt: QuestionPrompt
-    text: str
+    text: str  # text of the complete passage
+    # Offsets of the prompt's tokens, in characters of the passage for its tokens.
     offsets: Sequence[tuple[int, int]]
 
     def part(self) -> str:
@@ -67,17 +57,10 @@ def best_spans(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Returns the best start and end of each row, by the sum of their logits.
 
-    The earliest start wins among equal pairs, then the shortest pair.
-
-    Args:
-        starts: Logits of the first token, shape (rows, tokens).
-        ends: Logits of the last token, shape (rows, tokens).
-        allowed: Whether an answer may begin or end at a token, shape (rows, tokens).
-        longest: Maximum number of tokens from the start to the end, including both.
-
-    Returns:
-        The sums, -inf if no pair is allowed; the first tokens; the last tokens. Each has the shape
-        (rows,).
+    The logits of first and last tokens, and whether an answer may begin or end at a token, have the
+    shape (rows, tokens). A span has at most `longest` tokens. The earliest start wins among equal
+    pairs, then the shortest pair. The result is the sums, -inf if no pair is allowed; the first
+    tokens; the last tokens; each of shape (rows,).
     """
     import torch
 

@@ -1,8 +1,7 @@
 """Reader with a model on a server of OpenAI's or Anthropic's protocol.
 
 It loads a tokenizer at most, and imports aiohttp when a session opens. Begin with `reader`, then
-`requests`, which sends requests, and `responses`, which classifies answers; `protocols` contains
-the differences between servers.
+`requests`; `protocols` contains the differences between servers.
 """
 
 from __future__ import annotations

@@ -45,19 +45,12 @@ _ENDS = ("ended", "completed", "failed", "expired", "cancelled")
 
 @dataclass(frozen=True, slots=True)
 class SentBatch:
-    """Record of a batch.
+    """Record of a batch."""
 
-    Attributes:
-        keys: Hashes of its requests, which are their ids in the batch.
-        since: Time just before it was sent, in seconds of the epoch.
-        file: Id of the uploaded file of requests at the service, if there is one.
-        id: Id of the batch at the service; empty until it is known.
-    """
-
-    keys: tuple[str, ...]
-    since: float
-    file: str = ""
-    id: str = ""
+    keys: tuple[str, ...]  # hashes of its requests, which are their ids in the batch
+    since: float  # time just before it was sent, in seconds of the epoch
+    file: str = ""  # id of the uploaded file of requests at the service, if there is one
+    id: str = ""  # id of the batch at the service; empty until it is known
 
 
 @dataclass(eq=False)

@@ -33,9 +33,6 @@ class Client:
     Callers of any thread wait for the result. A signal in their thread (a time limit, Ctrl-C)
     cancels the work; it is not raised inside the session, which might take it for a fault of the
     server.
-
-    Attributes:
-        base_url: Address of the server, with `/v1`.
     """
 
     def __init__(self, base_url: str, headers: Mapping[str, str]) -> None:
@@ -55,8 +52,7 @@ class Client:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Returns the result of the work; an interruption of the caller cancels it.
 
-        Raises:
-            CancelledError: It was cancelled from another thread.
+        Raises CancelledError if another thread cancelled it.
         """
         tasks, is_done = list[asyncio.Task[T]](), threading.Event()
 

@@ -203,11 +203,7 @@ PROTOCOLS: Mapping[Mode, ServerProtocol] = {
 
 
 def check_url(base_url: str) -> None:
-    """Checks the address of a server; messages do not repeat it, since it may contain keys.
-
-    Raises:
-        ValueError: It is not an address, or has parts that must not be in a file.
-    """
+    """Raises ValueError for a wrong address of a server, without the address: it may have keys."""
     try:
         url = urlsplit(base_url)
         is_url = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0

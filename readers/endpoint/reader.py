@@ -186,24 +186,16 @@ class Endpoint(PromptedReader):
             client.cancel()
 
     def load(self) -> None:
-        """Opens the session, and loads the tokenizer if there is one; `read` does so otherwise.
-
-        Raises:
-            UserError: The client's package is not installed, the key is invalid, the tokenizer does
-                not exist, or the worked examples leave no room.
-        """
+        """Opens the session, and loads the tokenizer if there is one; `read` does so otherwise."""
         with _parts:
             _ = self._client, self.count([""]), self._window, self._before, self._asker
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output per input, in order.
 
-        Raises:
-            BudgetSpentError: The budget, or this process's share of it, is spent.
-            UserError: A fault concerns all inputs, or a worked example was drawn from one of their
-                documents.
-            EndpointError: The server does not answer one of the inputs; the answers to the others
-                are cached, and cost nothing when these are read again.
+        Raises BudgetSpentError if the budget, or this process's share of it, is spent; UserError
+        for a fault that concerns all inputs; EndpointError if the server does not answer one of
+        them: the answers to the others are cached, and cost nothing when these are read again.
         """
         self.load()
         parts = self._parts(inputs)

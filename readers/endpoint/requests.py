@@ -46,9 +46,7 @@ class Asker:
     async def ask(self, bodies: Mapping[EndpointPrompt, bytes]) -> dict[EndpointPrompt, Outcome]:
         """Returns the outcome of each prompt, whose request is given.
 
-        Raises:
-            UserError: A fault concerns all prompts; those under way are cancelled.
-            BudgetSpentError: The budget is spent.
+        Raises BudgetSpentError, or UserError for a fault that concerns all prompts.
         """
         raise NotImplementedError
 

@@ -48,19 +48,12 @@ class EndpointError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a request and its answer, as the server counts them.
-
-    Attributes:
-        input_tokens: Number of input tokens.
-        output_tokens: Number of output tokens, including reasoning.
-        reasoning_tokens: Number of reasoning tokens; None if the server does not report it.
-        cached_tokens: Number of input tokens from the server's cache.
-    """
+    """Tokens of a request and its answer, as the server counts them."""
 
     input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int | None = None
-    cached_tokens: int = 0
+    output_tokens: int  # including reasoning
+    reasoning_tokens: int | None = None  # None if the server does not report it
+    cached_tokens: int = 0  # input tokens from the server's cache
 
     def __add__(self, other: Usage) -> Usage:
         """Returns the sum; unknown reasoning counts as 0."""
@@ -83,24 +76,16 @@ class EndpointReply:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFault:
-    """A request without an answer.
+    """A request without an answer."""
 
-    Attributes:
-        message: Message for the user.
-        status: HTTP status; 408 for a time-out, 0 without a response.
-        again: Whether to repeat the request.
-        stops: Whether it concerns all inputs, so that the run stops rather than fails them all;
-            `unless answered` stops it only if the server has not answered any request yet.
-        wait: Seconds that the server asks to wait.
-        usage: Tokens that were charged nevertheless.
-    """
-
-    message: str
-    status: int = 0
-    again: bool = False
+    message: str  # message for the user
+    status: int = 0  # HTTP status; 408 for a time-out, 0 without a response
+    again: bool = False  # whether to repeat the request
+    # Whether it concerns all inputs, so that the run stops rather than fails them all; `unless
+    # answered` stops it only if the server has not answered any request yet.
     stops: Stops = ""
-    wait: float | None = None
-    usage: Usage | None = None
+    wait: float | None = None  # seconds that the server asks to wait
+    usage: Usage | None = None  # tokens that were charged nevertheless
 
     @property
     def overloaded(self) -> bool:

@@ -28,15 +28,10 @@ _TURN = 8  # tokens for each turn of a worked example; known templates add 4 to 
 
 @dataclass
 class SharedLedger:
-    """Thread-safe ledger of several readers.
-
-    Attributes:
-        spent: Costs of all answered requests.
-        closed: Whether a limit was reached, so that later readers start another ledger.
-    """
+    """Thread-safe ledger of several readers."""
 
     spent: Ledger = field(default_factory=Ledger)
-    closed: bool = False
+    closed: bool = False  # whether a limit was reached, so that later readers start another ledger
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, cost: Ledger) -> None:

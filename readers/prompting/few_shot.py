@@ -40,10 +40,10 @@ class Shot:
 
 @dataclass(frozen=True)
 class FewShot:
-    """A template with worked examples before the question.
+    """A template with worked examples before the question, the same for all inputs.
 
-    All inputs have the same examples. These are never omitted or cut: they count as part of the
-    template, so only passages are shortened to fit the input window.
+    These are never omitted or cut: they count as part of the template, so only passages are
+    shortened to fit the input window.
     """
 
     template: Template
@@ -117,11 +117,8 @@ class FewShot:
 def draw(path: Path | None, shots: int, seed: int) -> tuple[Shot, ...]:
     """Returns examples of a file in an order that depends only on the seed; checks all rows.
 
-    With the same seed, a larger number of shots begins with the examples of a smaller one.
-
-    Raises:
-        UserError: The file cannot be read, or has no examples.
-        ConfigError: Rows are invalid; it contains all faults with their lines.
+    With the same seed, a larger number of shots begins with the examples of a smaller one. Raises
+    UserError if the file cannot be read or is empty, ConfigError with the faults of all rows.
     """
     if path is None:
         return ()

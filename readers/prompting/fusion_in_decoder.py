@@ -24,15 +24,10 @@ from leporello.text.typed.parse import written_schema
 
 @dataclass(frozen=True, kw_only=True)
 class Fused(Window):
-    """Window whose passages become segments of one input.
+    """Window whose passages become segments of one input."""
 
-    Attributes:
-        encode: Function that returns the tokens of a text, with special tokens.
-        fused: Maximum number of tokens that the decoder attends to.
-    """
-
-    encode: Callable[[str], tuple[int, ...]]
-    fused: int
+    encode: Callable[[str], tuple[int, ...]]  # returns the tokens of a text, with special tokens
+    fused: int  # maximum number of tokens that the decoder attends to
 
     def segments(self, read: Read) -> tuple[Segment, ...]:
         """Returns the segments for the encoder."""
@@ -59,8 +54,7 @@ class FusedPassages(Fused):
     def parts(self, read: Read) -> list[Read]:
         """Returns the inputs of the encoder: one per passage, several if a passage is split.
 
-        Raises:
-            ValueError: A passage does not fit and the rule is `error`, or no passage could fit.
+        Raises ValueError if a passage does not fit with the rule `error`, or no passage could.
         """
         if not read.passages:
             return self.alone.parts(read)
@@ -93,18 +87,12 @@ class FusedChunks(Fused):
 
     The prompt, and literal passages before the first chunk of a document, are the prefix. It is
     encoded alone too, and the decoder sees the states of that.
-
-    Attributes:
-        separator: Text between passages.
-        chunk: Number of tokens per chunk.
-        margin: Number of states that are dropped at either end of a chunk.
-        padded: Number of tokens that a shorter prefix is padded to.
     """
 
-    separator: str
-    chunk: int
-    margin: int
-    padded: int
+    separator: str  # text between passages
+    chunk: int  # number of tokens per chunk
+    margin: int  # number of states that are dropped at either end of a chunk
+    padded: int  # number of tokens that a shorter prefix is padded to
 
     def leading(self, read: Read) -> int:
         """Returns how many leading passages fit."""
@@ -115,8 +103,7 @@ class FusedChunks(Fused):
     def parts(self, read: Read) -> list[Read]:
         """Returns the input with the passages that are encoded.
 
-        Raises:
-            ValueError: The prompt does not end with the passages, or the prefix is too long.
+        Raises ValueError if the prompt does not end with the passages, or the prefix is too long.
         """
         prefix, text, fixed = self._prefixed(read)
         _, end = self._tokens_after(prefix, text)

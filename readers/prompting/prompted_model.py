@@ -82,11 +82,7 @@ class PromptedModel(PromptedReader):
         _ = self._window, self._model
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output per input, in order; equal prompts are read once.
-
-        Raises:
-            UserError: A worked example was drawn from a document of the inputs.
-        """
+        """Returns one output per input, in order; equal prompts are read once."""
         parts = self._parts(inputs)
         prompts = [*map(self._model_inputs, inputs, parts)]
         # Equal prompts of several examples are read once.

@@ -22,14 +22,10 @@ class Template:
 
     Lines whose fields are all empty are omitted, and the blank lines around them merge, so that the
     same template serves questions, summaries and multiple choice.
-
-    Attributes:
-        text: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`.
-        separator: Text between passages.
     """
 
-    text: str
-    separator: str = "\n\n"
+    text: str  # with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`
+    separator: str = "\n\n"  # text between passages
 
     def __post_init__(self) -> None:
         if "context" not in _fields(self.text):

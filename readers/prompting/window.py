@@ -37,21 +37,13 @@ _SLACK = 64
 
 @dataclass(frozen=True)
 class Window:
-    """Input window of a model.
+    """Input window of a model."""
 
-    Attributes:
-        render: Function that returns the complete prompt of an input.
-        size: Function that returns the number of a prompt's tokens, including special tokens.
-        limit: Maximum number of tokens per prompt.
-        on_overflow: Rule for passages that do not fit.
-        slice: Function that slices tokens, for the rule `slice`.
-    """
-
-    render: Callable[[Read], str]
-    size: Callable[[str], int]
-    limit: int
+    render: Callable[[Read], str]  # returns the complete prompt of an input
+    size: Callable[[str], int]  # number of a prompt's tokens, including special tokens
+    limit: int  # maximum number of tokens per prompt
     on_overflow: OnOverflow | Literal["slice"]
-    slice: Slice | None = None
+    slice: Slice | None = None  # slices tokens, for the rule `slice`
 
     def leading(self, read: Read) -> int:
         """Returns how many leading passages fit."""
@@ -63,8 +55,7 @@ class Window:
     def parts(self, read: Read) -> list[Read]:
         """Returns the inputs to read: the input itself if it fits; several if it is split.
 
-        Raises:
-            ValueError: It does not fit and the rule is `error`, or no passage could fit.
+        Raises ValueError if it does not fit with the rule `error`, or no passage could fit.
         """
         count = self.leading(read)
         # `leading` returns 0 for a read without passages, also if its question alone is too long.
@@ -92,8 +83,7 @@ class Window:
     def sliced(self, read: Read) -> tuple[tuple[int, ...], int]:
         """Returns the sliced tokens of an input, and how many characters precede the last passage.
 
-        Raises:
-            ValueError: The prompt adds text to the passages, or the last passage is too long.
+        Raises ValueError if the prompt adds text to the passages, or the last one is too long.
         """
         *first, last = map(passage_text, read.passages)
         head = "".join(first)

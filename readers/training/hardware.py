@@ -27,9 +27,6 @@ def check(reader: _Placed, settings: Training) -> None:
     """Checks that the machine and the launcher support the settings; joins the processes.
 
     Processes that have joined notice at once when one of them is lost.
-
-    Raises:
-        UserError: A setting is not supported.
     """
     _check_launcher(settings)
     _check_device(reader.device)

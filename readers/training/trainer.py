@@ -65,8 +65,7 @@ def fine_tune(
 ) -> TuningResult:
     """Fine-tunes a model on examples; resumes the training of a killed process.
 
-    Raises:
-        UserError: There are no examples, or this machine does not support the settings.
+    Raises UserError without examples, or if this machine does not support the settings.
     """
     counts: Counter[str] = Counter()
     examples, validation = prepare(job.train, counts), prepare(job.validation, Counter())
