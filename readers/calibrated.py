@@ -86,7 +86,7 @@ class Calibrated:
     ) -> Mapping[str, JSON]:
         """Fits offset and slope to percentages of groups of inputs, and returns them.
 
-        Raises UserError if targets are no percentages, are equal, or do not rise with the scores.
+        Raises UserError unless targets are percentages that differ and rise with the scores.
         """
         shares = list(map(_share, targets))
         if len(set(shares)) < 2:  # noqa: PLR2004 -- two points define a line

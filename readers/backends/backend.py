@@ -81,7 +81,7 @@ def packs(name: str) -> bool:
 def backend_of(name: str, form: Form) -> Backend:
     """Returns the backend of this name; a user's backend is created once per process.
 
-    Raises UserError if there is none, ValueError if it does not run models of this form.
+    Raises UserError if it does not exist, ValueError if it does not run models of this form.
     """
     cls = _class(name)
     if not (hasattr(cls, "causal") or hasattr(cls, "seq2seq")):

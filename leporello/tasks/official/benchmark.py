@@ -100,7 +100,7 @@ class Benchmark(LaidOut):
         return zip_or_folder(folder, path.name, f"{path.stem}/{split}", split)
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example | None:
-        """Parses a row, numbered from 0; returns its example, or None if it is not of the task.
+        """Parses the row of this number from 0; returns None if the row is not of the task.
 
         The example's document has no id. Faults of the data are in its `fault`; missing fields and
         wrong types raise RowError.
