@@ -28,9 +28,7 @@ class Leporello:
     def run(self, document: str, question: str) -> dict[str, Any]:
         """Returns the answer, the selected passages, and the coverage of the document.
 
-        Args:
-            document: Path, URL or text of the document.
-            question: The question.
+        The document is a path, a URL or a text.
         """
         answer = self._pipeline.answer(document, question)
         documents = [

@@ -106,11 +106,9 @@ class _Verbs(TyperGroup):
 
 
 def application(words: Sequence[str] = ()) -> typer.Typer:
-    """Returns the command line.
+    """Returns the command line; only the verb that `words` begin with is imported.
 
-    Args:
-        words: Words of a command. If the first word is a verb, only that verb is imported, since
-            typer takes a millisecond per verb.
+    typer takes a millisecond per verb.
     """
     app = typer.Typer(
         cls=_Verbs,

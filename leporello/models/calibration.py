@@ -29,12 +29,9 @@ _DIGITS = 6
 class Calibration:
     """A non-decreasing function from log odds, or other scores, to probabilities.
 
-    Attributes:
-        slope: Factor of the log odds (Platt 1999: temperature scaling with an offset).
-        offset: Summand of the log odds, added after the multiplication.
-        scores: Ascending scores of a function that is linear between them (isotonic regression,
-            Zadrozny and Elkan 2002); if empty, `slope` and `offset` apply.
-        probabilities: Probabilities at these scores.
+    It is a logistic function of slope * score + offset (Platt 1999: temperature scaling with an
+    offset); or linear between ascending scores (isotonic regression, Zadrozny and Elkan 2002), if
+    there are any.
     """
 
     slope: float = 1.0

@@ -14,21 +14,13 @@ from leporello.models.servers import SERVERS, running_servers
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A model that `--model` can select.
+    """A model that `--model` can select."""
 
-    Attributes:
-        name: Value for `--model`.
-        reader: Name of the default reader class; empty if a pipeline must choose one.
-        window: Number of tokens of the input window; None if unknown.
-        bytes: Size of its weights; None if unknown.
-        place: Location of the model, or the reason why it is not available.
-    """
-
-    name: str
-    reader: str
-    window: int | None
-    bytes: int | None
-    place: str
+    name: str  # value for `--model`
+    reader: str  # name of the default reader class; empty if a pipeline must choose one
+    window: int | None  # number of tokens of the input window; None if unknown
+    bytes: int | None  # size of its weights; None if unknown
+    place: str  # location, or the reason why it is not available
 
 
 def known_models(folders: Iterable[Path] = ()) -> Iterator[KnownModel]:

@@ -83,11 +83,7 @@ def cache_directory() -> Path:
 
 
 def locate(model: str) -> str:
-    """Returns the local path of a model, or its hub id unchanged.
-
-    Raises:
-        UserError: The model does not exist here, its name is not valid, or it is not a model.
-    """
+    """Returns the local path of a model, or its hub id unchanged; raises UserError for others."""
     if wheel := EMBEDDED.get(model):
         return str(_inside_wheel(model, wheel))
     resolved = None

@@ -64,22 +64,15 @@ _ALLOWED = (
 
 @dataclass(frozen=True, slots=True)
 class NamedModel:
-    """A model that a name resolves to.
+    """A model that a name resolves to."""
 
-    Attributes:
-        readers: Names of the reader classes that can use the model, the preferred one first. The
-            first name is empty if a pipeline must choose a class; all are missing if unknown.
-        parameters: Parameters of such a reader that select the model.
-        window: Number of tokens of question, passages and answer together; None if unknown.
-        kind: Description of the model, for messages.
-        written: Maximum number of tokens of an answer; 0 uses the reader's default.
-    """
-
+    # Names of the reader classes that can use the model, the preferred one first. The first name is
+    # empty if a pipeline must choose a class; all are missing if unknown.
     readers: tuple[str, ...]
-    parameters: Mapping[str, Scalar]
-    window: int | None = None
-    kind: str = ""
-    written: int = 0
+    parameters: Mapping[str, Scalar]  # those of such a reader that select the model
+    window: int | None = None  # number of tokens of question, passages and answer together
+    kind: str = ""  # description of the model, for messages
+    written: int = 0  # maximum number of tokens of an answer; 0 uses the reader's default
 
 
 def is_served(word: str) -> bool:
@@ -91,10 +84,7 @@ def is_served(word: str) -> bool:
 
 
 def resolve(word: str, *, ask: bool = True) -> NamedModel:
-    """Returns the model with this name, as users write it.
-
-    The server or the hub is queried only if `ask` is set.
-    """
+    """Returns the model with this name; queries the server or the hub only if `ask` is set."""
     word = _ALIASES.get(word, word)
     prefix, _, name = word.partition(":")
     if prefix in _SERVICES:

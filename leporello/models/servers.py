@@ -54,27 +54,15 @@ SERVERS: Mapping[str, LocalServer] = {
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model behind a server.
+    """A model behind a server."""
 
-    Attributes:
-        name: Name of the model in requests.
-        window: Maximum number of tokens read and written; None if the server does not report it.
-        size: Size of its weights in bytes; None if the server does not report it.
-    """
-
-    name: str
-    window: int | None = None
-    size: int | None = None
+    name: str  # name of the model in requests
+    window: int | None = None  # maximum number of tokens read and written; None if unknown
+    size: int | None = None  # size of its weights in bytes; None if unknown
 
 
 def list_models(base_url: str, kind: str = "", timeout: float = _TIMEOUT) -> list[ServedModel]:
-    """Returns the models that a server lists.
-
-    Args:
-        base_url: Address of the server.
-        kind: Key of `SERVERS`; empty if unknown.
-        timeout: Limit in seconds for each answer.
-    """
+    """Returns the models that a server lists; `kind` is its key in `SERVERS`, if known."""
     reply = _request_json(base_url, "/models", timeout, kind)
     entries = reply.get("data") if isinstance(reply, Mapping) else None
     if not isinstance(entries, list):

@@ -26,11 +26,7 @@ Arrays: TypeAlias = "dict[str, NDArray[Any]]"
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A folder with a shipped reader.
-
-    Attributes:
-        path: Folder with `config.json`, which lists all other files with their SHA-256.
-    """
+    """A folder with a shipped reader; `config.json` lists all other files with their SHA-256."""
 
     path: Path
 
@@ -66,16 +62,10 @@ class ModelFolder:
 
 
 def unpack(content: bytes, base: Arrays | None = None, int8: str | None = None) -> Arrays:
-    """Returns the weights of a file in 32 bits.
+    """Returns the weights of a safetensors file in 32 bits; raises UserError for other content.
 
-    Args:
-        content: Content of the safetensors file.
-        base: Weights that the weights of the file replace, or to which its differences are added.
-        int8: Beginning of the names of matrices that stay in 8 bits; the scale of each row is in
-            `NAME.scale`. None converts all.
-
-    Raises:
-        UserError: The content is not a safetensors file.
+    The weights replace those of `base`, or are differences that are added to it. Matrices whose
+    names begin with `int8` stay in 8 bits, and the scale of each row is in `NAME.scale`.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load

@@ -1,7 +1,7 @@
 """Reports on finished runs: one HTML file with tables, plots and every example.
 
 It reads the files of runs through `analysis`, and the tasks' data if they still exist. Begin with
-`report`, which collects everything and renders `page.html.jinja`.
+`report`.
 """
 
 from __future__ import annotations

@@ -34,14 +34,7 @@ class Markup(str):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A measured point.
-
-    Attributes:
-        x: Position to the right.
-        y: Position upwards.
-        low: Lower end of its interval; equal to `y` without an interval.
-        high: Upper end of its interval.
-    """
+    """A measured point, with the ends of its interval, which are equal without an interval."""
 
     x: float
     y: float
@@ -59,17 +52,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Panels with equal axes, and a table of their numbers.
-
-    Attributes:
-        title: Title above the panels.
-        panels: Captions and drawings; a single panel has no caption.
-        headers: Headers of the table of numbers.
-    """
+    """Panels with equal axes, and a table of their numbers."""
 
     title: str
-    panels: tuple[tuple[str, Markup], ...]
-    headers: tuple[str, ...]
+    panels: tuple[tuple[str, Markup], ...]  # captions and drawings; a single panel has no caption
+    headers: tuple[str, ...]  # headers of the table of numbers
     rows: tuple[tuple[str, ...], ...]
 
 
@@ -119,14 +106,9 @@ def lines(
 ) -> Plot:
     """Draws series as lines with intervals; more than three series have a panel each.
 
-    Args:
-        title: Title above the plot.
-        series: Series, with at least one point in total.
-        x_name: Label of the `x` axis.
-        y_name: Label of the `y` axis, which begins at 0.
-        logarithmic: Whether the `x` axis is logarithmic; `x` must then be positive.
-        dotted: Points of a dotted line, such as the line of equal values.
-        digits: Decimals of `y` in the table.
+    The series need at least one point in total; on a logarithmic axis, `x` must be positive. `y`
+    begins at 0, and has this number of digits in the table. `dotted` are the points of a dotted
+    line, such as the line of equal values.
     """
     points = [*dotted, *(point for line in series for point in line.points)]
     axes = Axes.around(points, x_name, y_name, logarithmic=logarithmic)

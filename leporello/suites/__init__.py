@@ -1,8 +1,7 @@
 """Papers' tables, with published numbers next to those of runs.
 
-The package reads finished runs and the data files in `published/`, and starts nothing. Suites are
-declared in `pipelines.yaml` and read by `config/suites`. Begin with `tables`; `cells` reads the
-scores of runs and the papers' numbers.
+The package reads finished runs and the data files in `published/`, and starts nothing. Begin with
+`tables`.
 """
 
 from __future__ import annotations

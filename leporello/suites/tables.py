@@ -54,11 +54,8 @@ def suite_tables(
     """Returns a paper's tables, with a row for each pipeline of runs, or of folders with runs.
 
     A table's name selects it; by default there are all tables, or with runs only those of the
-    suite. `files` are the user's files with the pipelines of their rows.
-
-    Raises:
-        UserError: The table or a run does not exist, or two runs have the same cell.
-        ConfigError: The data file of the published numbers has faults.
+    suite. `files` are the user's files with the pipelines of their rows. Raises UserError if two
+    runs have the same cell.
     """
     published = published_of(suite)
     tables = {**published.tables}
@@ -208,10 +205,7 @@ def _grouped(
     groups: Mapping[str, Sequence[str]],
     columns: Mapping[str, Sequence[str]],
 ) -> dict[str, Entry]:
-    """Returns the means of groups whose columns are complete.
-
-    A group with several labels has a mean for each label.
-    """
+    """Returns the means of groups whose columns are complete, one for each label of a group."""
     available = {**parts}
     for name, members in groups.items():
         if (mean := _mean(available, members)) is not None:

@@ -187,10 +187,7 @@ class _TooManyStepsError(BaseException):
 
 
 def steps(call: Callable[[], Any], most: float = math.inf) -> int:
-    """Returns the number of lines of Python that a call runs: its time on any machine.
-
-    The call is stopped after `most` lines.
-    """
+    """Returns the number of lines of Python, up to `most`, that a call runs."""
     count = 0
 
     def trace(_frame: FrameType, _event: str, _argument: object) -> Any:

@@ -1,7 +1,7 @@
 """Training of readers on the inputs of their own pipeline, and few-shot examples of these inputs.
 
 It may import all rooms down to `runs`, which it validates with. Begin with `train`, which plans,
-and `training_run`, which carries the plan out; `few_shot` draws examples for prompts.
+then `training_run`.
 """
 
 from leporello.training.calibrate import FittedCalibration, calibrate

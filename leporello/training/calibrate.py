@@ -43,9 +43,7 @@ def calibrate(options: CalibrateOptions) -> FittedCalibration:
     """Runs a pipeline on a task, and fits the confidence of its answers to their scores.
 
     The score is by the task's judging metric; a calibration that the config names is ignored.
-
-    Raises:
-        UserError: A mistake of the user, a reader without calibration, or too few answers.
+    Raises UserError for a reader without calibration, or too few answers.
     """
     place = place_of(options)
     options = place.of_pipeline(options) if place else options

@@ -31,8 +31,7 @@ class FewShotExamples:
     Attributes:
         file: File of the examples, one per line.
         pipeline: Name of the pipeline whose inputs they are.
-        task: Name of the task that they were drawn from.
-        split: Split of the task; empty without splits.
+        split: Split of the task that they were drawn from; empty without splits.
         examples: Number of examples that were written.
         skipped: Number of drawn examples that failed, or whose answer is not among their choices.
     """
@@ -47,13 +46,7 @@ class FewShotExamples:
 
 @takes(FewShotOptions)
 def few_shot_examples(options: FewShotOptions) -> FewShotExamples:
-    """Draws examples of a task, and writes the input of the pipeline's reader for each.
-
-    Only examples with references are drawn.
-
-    Raises:
-        UserError: A mistake of the user, or a task without such examples.
-    """
+    """Draws examples with references, and writes the input of the pipeline's reader for each."""
     _, point, chosen = one_job("examples", options)
     # The train split, since readers refuse examples of the data that they answer (decision 20).
     if options.split or chosen.has_splits:

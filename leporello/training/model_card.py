@@ -1,7 +1,4 @@
-"""Folder of a trained model, with its pipeline, record and card.
-
-Training starts only if the folder is free, and writes it completely or not at all.
-"""
+"""Folder of a trained model, with its pipeline, record and card, written as one."""
 
 from __future__ import annotations
 

@@ -46,14 +46,8 @@ class Splits:
 def split(task: TaskSpec, name: str, settings: Training, *, needed: bool) -> Splits:
     """Returns the data to train and to validate on.
 
-    Args:
-        task: Task as declared.
-        name: Split to train on; if empty, `train`, or all examples of a task without splits.
-        settings: Settings of the training, which choose the validation data.
-        needed: Whether the training needs validation data.
-
-    Raises:
-        UserError: They are needed and missing, or are the training data.
+    Without a `name`, the split `train` is used, or all examples of a task without splits. Raises
+    UserError if validation data are `needed` and missing, or are the training data.
     """
     learnt = task.with_split(name or "train") if name or task.has_splits else task
     source: Task = learnt.spec.build()

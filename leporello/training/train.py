@@ -59,11 +59,7 @@ class Trained:
 @main_process_only()
 @takes(TrainOptions)
 def train(options: TrainOptions) -> Trained:
-    """Trains the reader of a pipeline on the inputs that it gets there.
-
-    Raises:
-        UserError: A mistake of the user, or a task without training examples.
-    """
+    """Trains the reader of a pipeline on the inputs that it gets there."""
     training_run = _prepared(options, place_of(options))
     return _train(training_run, update=options.update)
 
@@ -75,9 +71,6 @@ def train_all(options: TrainOptions) -> list[Trained]:
 
     Pipelines of a row are skipped if they were trained with the same settings, sources, models and
     data, unless `update` is set.
-
-    Raises:
-        UserError: A mistake of the user, or a task without training examples.
     """
     runs = [_prepared(single, place_of(single)) for single in options_of(options)]
     if len(runs) == 1 and not options.suite:

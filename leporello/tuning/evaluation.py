@@ -236,7 +236,7 @@ class Estimates:
 
 
 def cost(measured: Measured, unit: str) -> float:
-    """Returns the mean cost per question; all tasks have equal weight.
+    """Returns the mean cost per question in this unit; all tasks have equal weight.
 
     Units are `characters` of the document that are read, `tokens`, and `dollars`.
     """

@@ -34,9 +34,6 @@ def tune(options: TuneOptions) -> Tuned:
     """Searches for the best point of a pipeline, or resumes an earlier search.
 
     Sweeps and ranges among the overrides are choices. Scores are stored beside the tuned config.
-
-    Raises:
-        UserError: A mistake of the user, reported before any work if possible.
     """
     limits = parse_budget(options.budget)
     if find_spec("optuna") is None:

@@ -1,7 +1,4 @@
-"""Display of results in a terminal; with `cli`, the only package that imports rich.
-
-Begin with `tables`.
-"""
+"""Display of results in a terminal; with `cli`, the only package that imports rich."""
 
 from __future__ import annotations
 

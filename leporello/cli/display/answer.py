@@ -31,10 +31,7 @@ _AROUND = 160  # characters of the passage before and after the answer
 def show_answer(
     console: Console, answer: Answer, *, all_passages: bool = False, seconds: float | None = None
 ) -> None:
-    """Prints the answer with its place, its items or passages, and its coverage.
-
-    The seconds that the answer took are printed with its cost; None prints no cost.
-    """
+    """Prints the answer, its place, items or passages, and its coverage; with seconds, its cost."""
     for text in answer.notes:
         console.print(f"[yellow]note: {escape(text)}[/yellow]")
     console.print(f"[bold]{escape(answer.told)}[/bold]", highlight=False, soft_wrap=True)

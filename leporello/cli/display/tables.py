@@ -58,15 +58,9 @@ def fitted(
 ) -> list[RenderableType]:
     """Returns a table as parts that are printed below each other, since cells are not folded.
 
-    If the columns are too wide for a terminal, the parts are several tables with the same labels.
-    Labels that leave too little room are replaced by numbers, and a legend explains these.
-
-    Args:
-        console: Console whose width limits the tables.
-        title: Title of the table.
-        headers: Headers of the columns, which may be folded between words.
-        rows: Cells of each row.
-        labels: Number of columns that name a row; the other columns are aligned to the right.
+    If the columns are too wide for a terminal, the parts are several tables with the same first
+    `labels` columns, which name a row. Labels that leave too little room are replaced by numbers,
+    and a legend explains these. The other columns are aligned to the right.
     """
     cells = [[Text(c) if isinstance(c, str) else c for c in row] for row in rows]
     columns = [(header, [row[n] for row in cells]) for n, header in enumerate(headers)]
