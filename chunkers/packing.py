@@ -51,10 +51,7 @@ class Units:
 
 
 def units(document: Document, model: str, boundaries: ArrayLike) -> Units:
-    """Returns the spans between ascending character offsets, without blank ones.
-
-    `model` is the tokenizer that counts, as a pipeline names it.
-    """
+    """Returns the spans between ascending character offsets, without blank ones."""
     import numpy as np
 
     text = document.text
@@ -96,10 +93,7 @@ def _refined(coarse: Units, fine: Units, size: int) -> NDArray[np.int64]:
 
 
 def divided(document: Document, model: str, pieces: Units, size: int, *finer: ArrayLike) -> Units:
-    """Returns units; those of more than `size` tokens are divided into smaller ones.
-
-    They are divided at each of the finer boundaries in turn, coarse ones first, then at tokens.
-    """
+    """Returns units; those of more than `size` tokens are divided, first at coarse boundaries."""
     for fine in (*(units(document, model, b) for b in finer), token_units(document, model)):
         pieces = units(document, model, _refined(pieces, fine, size))
     return pieces

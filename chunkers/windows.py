@@ -84,8 +84,7 @@ class Parts:
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the parts in document order; raises ValueError for a text without parts."""
-        # Not one chunk instead: a whole book as one part would fail much later, or give a wrong
-        # score.
+        # Not one chunk: a whole book as one part would fail later, or score wrongly.
         if document.text.strip() and not document.parts:
             raise ValueError(
                 f"document {document.id!r} has no parts, since its task does not define any: use"

@@ -48,10 +48,7 @@ class LineByLine:
             raise ValueError("cues: true needs the lines of the document, which unit: joined loses")
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one or two rounds; no round if no line was selected.
-
-        Raises ValueError if `cues` is set, but the document has no cues.
-        """
+        """Yields one or two rounds, or none without lines; raises ValueError without cues."""
         page = _LinePage.of(example.document)
         # An error, because plain text without times would pass for a subtitle file.
         if self.cues and not page.cues:

@@ -36,9 +36,8 @@ class MapReduce:
     map_role: Role = ANSWER
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one round for the hits, then one round per level of the tree.
+        """Yields one round for the hits, then one round for each level of the tree.
 
-        Without hits, the read has only the question; also with choices if every answer is blank.
         The rounds end for every reader: each has fewer answers than the one before, or one answer
         with fewer words.
         """
@@ -50,8 +49,7 @@ class MapReduce:
         reduce = read_with(example, (), self.reduce_instruction)
         target, before = 0 if example.choices else self.target_words, math.inf
         while _must_reduce(texts, target, before) or (texts and is_undecided):
-            # A small model may repeat or lengthen its input, so a lone text must shrink in each
-            # round.
+            # A small model may lengthen its input, so a lone text must shrink in each round.
             before = _words(texts) if len(texts) == 1 else math.inf
             groups = yield from groups_that_fit(reduce, texts)
             is_undecided = is_undecided and len(groups) > 1
@@ -131,8 +129,7 @@ class Refine:
         for position, hit in enumerate(queue):
             read = read_of(example, [hit])
             if position < len(queue) - 1:
-                # Choices only at the end: the reader could not change a choice made from the first
-                # hits.
+                # Choices only at the end: the reader could not change an early choice.
                 read = dataclasses.replace(read, choices=())
             if answer:
                 passages = (f"{self.label}{answer}", *read.passages)

@@ -88,8 +88,7 @@ class MultiHop:
             outputs: list[Output] = yield [self._read(example, path) for path in paths]
             additions = [output.text for output in outputs]
         elif self.query == "names":
-            # With BM25, names find all evidence for 68 % of MuSiQue, complete passages for 48 %
-            # (decision 24).
+            # With BM25, names find all evidence for 68 % of MuSiQue, passages for 48 %.
             additions = [names(text, p.searched) for text, p in zip(nearest, paths, strict=True)]
         else:
             additions = nearest
@@ -153,10 +152,7 @@ def names(text: str, question: str) -> str:
 
 
 def nearest_sentences(text: str, question: str, count: int) -> str:
-    """Returns the `count` sentences that share most terms with a question; 0 for all sentences.
-
-    The number of shared terms is divided by the root of a sentence's length.
-    """
+    """Returns the `count` sentences nearest to a question; 0 for all sentences."""
     if not count:
         return text
     scores = dict(_scores(text, set(terms(question))))

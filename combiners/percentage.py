@@ -69,10 +69,7 @@ class Percentage:
             ) from None
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read per hit; a hit whose read fails abstains, unless all reads fail.
-
-        Raises ValueError if scores are not probabilities, or are missing.
-        """
+        """Yields one read per hit; a hit whose read fails abstains, unless all reads fail."""
         chunks = [self._body(hit.chunk) for hit in arranged(hits, "document")]
         replies = yield [self._read(example, chunk) for chunk in chunks]
         failed_reads(replies)

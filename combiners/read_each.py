@@ -58,11 +58,8 @@ class ReadEach:
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
         """Returns the references for reads that can answer the question, and `skip` for others.
 
-        With choices, the target of every read is the right choice. Otherwise the target is the
-        references for a read with evidence, or in an example without evidence for a read that
-        contains a reference. For other reads, it is the first answer of `skip`, or None. Raises
-        UserError without a question, since the part of a summary or translation that belongs to
-        each hit is unknown.
+        A read can answer if it has evidence, or without evidence a reference. Raises UserError
+        without a question: the part of a summary that belongs to each hit is unknown.
         """
         # With choices no read is left out, since `best` compares the scores of all of them.
         if example.choices:

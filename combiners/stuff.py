@@ -76,8 +76,7 @@ class Stuff(LearnsReferences):
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one read and returns its text; without hits, the read has only the question."""
         if self.fit:
-            # Only the reader can count: its template, chat turns and choices need tokens too
-            # (decision 1).
+            # Only the reader can count: its template, chat turns and choices need tokens.
             [fits] = yield [Fit(read_of(example, hits))]
             # By rank before the order changes: in document order the last chunks are not the worst.
             hits = hits[: max(fits, 1)]

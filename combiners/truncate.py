@@ -44,10 +44,7 @@ class Truncate(LearnsReferences):
     joint: str = " "
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- the baseline selects nothing
-        """Yields one read and returns its text; raises UserError without an official input.
-
-        Raises ValueError if the query does not fit, or `characters` would cut it.
-        """
+        """Yields one read and returns its text; raises if an input does not exist or fit."""
         prompt, document = official(example), example.document
         if self.characters and prompt.surviving:
             raise ValueError(
@@ -56,15 +53,13 @@ class Truncate(LearnsReferences):
         head = prompt.before + document.text + prompt.between
         length = min(self.characters or len(head), len(head))
         passages = (*_within(prompt, document, 0, length), *filter(None, [prompt.surviving]))
-        # The unchanged input first: the official code adds the separator only to inputs that it
-        # cuts.
+        # The unchanged input first: the official code adds the separator only if it cuts.
         [fits] = yield [Fit(Read(passages))]
         if fits < len(passages):
             tail = prompt.separator + prompt.surviving
             tail = self.joint + tail if tail else ""
             [sliced] = yield [Fit(Read((head[:length],)), behind=tail)]
-            # Readers that cannot slice tokens answer -1: a search over lengths gives nearly the
-            # same cut.
+            # Readers that cannot slice tokens answer -1: search over lengths.
             if sliced < 0:
                 length = yield from _fitting(head[:length], tail)
             behind = (tail,) if tail or sliced >= 0 else ()

@@ -58,8 +58,7 @@ class SummaryTree:
                 [[level[n] for n in numbers] for numbers in groups], self.instruction
             )
             passages += parents
-            # Summaries that are dropped could keep a level as large as the one below, without an
-            # end.
+            # Dropped summaries could keep a level as large as the one below, forever.
             if not parents or len(parents) + len(singles) >= len(level):
                 break
             level = in_order([*parents, *(level[n] for n in singles)])

@@ -124,8 +124,7 @@ class CausalLM(PromptedModel):
             text = choice if prompt[-1:].isspace() else f" {choice}"
             # Together, because byte-pair tokens depend on the text before them.
             before, joined = self._encode(prompt), self._encode(prompt + text)
-            # Tokenizing both together, since a tokenizer may split a word otherwise without its
-            # context.
+            # A tokenizer may split a word otherwise without the text before it.
             if joined[: len(before)] == before and len(joined) > len(before):
                 return joined[len(before) :]
             choice = text  # prompt and choice share a token

@@ -83,10 +83,7 @@ class Extractive(TakesCalibration, BatchedModel):
             )
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output per input, in order; the score is -1e9 without any text.
-
-        Raises ValueError for choices, a pair, no question, or a question that is too long.
-        """
+        """Returns one output per input; the score is -1e9 without any text."""
         # The segments of all inputs form common batches, and equal ones are read once.
         windows = [self.windows(read) for read in inputs]
         prompts = (window.prompt for read_windows in windows for _, window in read_windows)

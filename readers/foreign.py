@@ -25,8 +25,7 @@ class _ForeignReader(OneByOne):
     def _model(self) -> Any:  # noqa: ANN401 -- whatever `make` returns
         return self.make()
 
-    # A method rather than a parameter, so that its source is part of caches and signatures, like
-    # that of any stage (decision 43).
+    # A method, not a parameter, so that its source is part of caches and signatures.
     def make(self) -> Any:  # noqa: ANN401 -- as above
         """Returns the model; called once."""
         raise NotImplementedError(f"{type(self).__name__} needs a method `make`")
@@ -37,8 +36,7 @@ class _ForeignReader(OneByOne):
 
     def fit(self, read: Read) -> int:
         """Returns the number of passages, since the input window is unknown."""
-        # Everything fits, so that a combiner that asks does not drop passages for no reason
-        # (decision 1).
+        # Everything fits, so that a combiner that asks drops no passages.
         return len(read.passages)
 
 

@@ -200,8 +200,7 @@ class LateInteractionClassifier:
     @cached_property
     def _trained(self) -> Mapping[str, Any]:
         model, settings = load(self.model, "LateInteractionClassifier")
-        # Similarities of another encoder have another scale, and would give wrong labels in
-        # silence.
+        # Similarities of another encoder have another scale, and would give wrong labels.
         if settings["encoder"] != model_fingerprint(self.encoder):
             raise UserError(
                 f"model {self.model!r} was trained with another encoder than {self.encoder!r};"

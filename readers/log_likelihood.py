@@ -46,10 +46,7 @@ class PassageScorer(BatchedModel):
         )
 
     def ids(self, read: Read) -> tuple[int, ...]:
-        """Returns the tokens of an input, without special tokens.
-
-        Raises ValueError if it has not exactly one passage, no tokens, or too many.
-        """
+        """Returns the tokens of an input's only passage; raises ValueError if they do not fit."""
         tokens = self._ids(_only(read))
         if not tokens:
             raise ValueError("the passage has no tokens, so it cannot be scored")

@@ -87,10 +87,7 @@ class Masked(ModelInput):
 
 
 def rows_of(tokens: tuple[int, ...], masks: int, seed: int) -> list[Masked]:
-    """Returns rows in which each token is masked once, with `masks` masked tokens per row.
-
-    Several are drawn at random, which depends only on the seed and the number of tokens.
-    """
+    """Returns rows in which each token is masked once, with `masks` random tokens per row."""
     order = [*range(len(tokens))]
     if masks > 1:
         # By the length only, so that the same passage has the same rows in every batch.

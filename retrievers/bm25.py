@@ -173,8 +173,7 @@ class BM25(ByIndex):
 
         if isinstance(index, SegmentedPostings):
             names = [*dict.fromkeys(chain.from_iterable(map(question_grams, questions)))]
-            # Only the questions' terms are weighed: rarity and mean length belong to the whole
-            # collection.
+            # Only the questions' terms: rarity and mean length belong to the whole collection.
             counts = index.counts_of(names)
             holding = np.bincount(counts.terms, minlength=len(names))
             weights = self._weights(counts, index.lengths, holding)

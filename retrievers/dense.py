@@ -174,8 +174,7 @@ class Dense(ByIndex):
     query_prefix: str = ""
     passage_prefix: str = ""
     batch_size: Positive = 32
-    # All products of 100 000 vectors take 15 ms; a graph at 50 000 would cost minutes to save
-    # these.
+    # All products of 100 000 vectors take 15 ms; a graph at 50 000 would cost minutes.
     exact: Count = 200_000
 
     def load(self) -> None:

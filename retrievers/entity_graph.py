@@ -53,10 +53,7 @@ class EntityGraph:
     names: Share = 0.3
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the k passages of each example that the walk visits most often.
-
-        Without a name or a hit to start at, the other retriever's hits are returned.
-        """
+        """Returns the k most visited passages of each example, or the other retriever's hits."""
         if not chunks:
             return [[] for _ in examples]
         document = chunks[0].document

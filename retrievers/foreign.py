@@ -24,8 +24,7 @@ class LangChainRetriever:
     Scores are 1 / rank, since LangChain's retrievers return no scores.
     """
 
-    # A method rather than a parameter, so that its source is part of caches and signatures, like
-    # that of any stage (decision 43).
+    # A method, not a parameter, so that its source is part of caches and signatures.
     def make(self, documents: list[Document]) -> BaseRetriever:
         """Returns a retriever of the documents, which must return their metadata unchanged."""
         raise NotImplementedError(f"{type(self).__name__} needs a method `make`")

@@ -63,10 +63,7 @@ class LateChunks(ByIndex):
         return dense.search(index, questions, chunks)
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
-        """Returns `vectors`, of shape (chunks, dimensions), in the format of `Dense`.
-
-        Raises UserError if the tokenizer has no offsets, or the prefix fills the input window.
-        """
+        """Returns `vectors`, of shape (chunks, dimensions), in the format of `Dense`."""
         import numpy as np
 
         if not chunks:
@@ -148,8 +145,7 @@ class _SegmentEncoder:
 
     def _segments(self, tokens: int) -> Iterator[tuple[int, int, int]]:
         """Yields the first token of each segment, and the range of tokens that it pools."""
-        # Each token is pooled from the segment in whose middle it is, where it has context on both
-        # sides.
+        # Each token is pooled from the segment in whose middle it is, with context on both sides.
         half, low = (self.room - self.stride) // 2, 0
         for begin in range(0, tokens, self.stride):
             is_last = begin + self.room >= tokens

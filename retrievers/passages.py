@@ -112,8 +112,7 @@ class Compress:
         selected: list[Span] = []
         for sentence in (hit.chunk.span for hit in ranked):
             if any(span.start <= sentence.start and sentence.end <= span.end for span in merged):
-                # The best sentence is kept even if it exceeds the share, so that a reader has some
-                # text.
+                # The best sentence is kept even if it exceeds the share.
                 if len(sentence) > budget and selected:
                     break
                 budget -= len(sentence)

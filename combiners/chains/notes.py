@@ -50,8 +50,7 @@ class ChainOfAgents:
         while remaining:
             chunks = remaining[: self.hits or None]
             [fits] = yield [Fit(self._work(example, unit, chunks))]
-            # The notes count as a passage. At least one hit, so that the chain ends also with long
-            # notes.
+            # The notes count as a passage. At least one hit, so that the chain ends.
             chunks = chunks[: max(fits - bool(unit), 1)]
             [output] = yield [self._work(example, unit, chunks)]
             unit = _next_unit(unit, output, example)
@@ -125,8 +124,7 @@ class ChainOfNotes:
                 for hit, output in zip(hits, outputs, strict=True)
                 if not has_no_answer(output.text) and not _IRRELEVANT.match(output.text)
             }
-        # If the reader rejects every hit, its judgement is doubtful: an answer without text is
-        # worse.
+        # If the reader rejects every hit, an answer without text would be worse.
         relevant = [hit for hit in hits if hit in notes] or list(hits)
         # `Fit` counts passages, and a hit without its note, or the reverse, is of little use.
         passages_per_hit = 2 if notes else 1

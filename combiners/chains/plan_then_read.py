@@ -111,11 +111,7 @@ class PlanThenRead:
     answer: str = ""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a read for the plan, a search and a read per step, and the last read.
-
-        The last read has the results, then the first hit of the question and of each step, then
-        their second hits, and so on, as far as they fit.
-        """
+        """Yields a read for the plan, a search and a read for each step, and the last read."""
         answers: list[str] = []
         results: list[str] = []
         rankings: list[Sequence[Hit]] = [hits]

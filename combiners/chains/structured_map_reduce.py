@@ -171,8 +171,7 @@ class StructuredMapReduce:
         while len(groups := (yield from groups_that_fit(read, texts))) > 1:
             outputs = yield [dataclasses.replace(read, passages=group) for group in groups]
             merged = (finding(output, example.document) for output in outputs)
-            # If the reader loses everything, the first group is kept, so that the last read has a
-            # text.
+            # If the reader loses everything, the last read still has the first group.
             texts = tuple(str(parsed) for parsed in merged if parsed) or groups[0]
         return texts
 

@@ -83,10 +83,7 @@ class ComparesAuthors:
         return self.decide(_likeness(outputs, len(chunks)))
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
-        """Returns `same` and `different` equally often, for drawn pairs; None for other pairs.
-
-        Raises UserError if the reference is not a list of authors, or chunks are not paragraphs.
-        """
+        """Returns `same` and `different` equally often, for drawn pairs; None for other pairs."""
         labels = _labels(example, reads) if reads else []
         kinds = [[i for i, name in enumerate(labels) if name == kind] for kind in (SAME, DIFFERENT)]
         # Equally many, so that a probability of 0.5 means undecided (decision 16).

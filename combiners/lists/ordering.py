@@ -22,11 +22,10 @@ _LABEL = re.compile(r"\s*(\w+) (\d{1,9}):\s*")
 
 
 def items(example: Example, hits: Sequence[Hit]) -> list[Chunk]:
-    """Returns the chunks to put in order, in document order, each once.
+    """Returns the chunks to put in order, in document order; raises ValueError for others.
 
     Headings with the same word and ascending numbers (`Summary 1:`, `Summary 2:`, … in BookSumSort)
-    are left out, since they reveal the order of the document. Raises ValueError if the document has
-    parts, and the hits are not exactly these.
+    are left out, since they reveal the order of the document.
     """
     chunks = chunks_of(hits)
     parts = sorted(set(example.document.parts))

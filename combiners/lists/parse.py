@@ -78,10 +78,9 @@ _DROPPED = regex.compile(r"(?:(?<!\d)[\p{P}--[#%&@\p{Pd}]]|[\p{P}--[#%&@\p{Pd}]]
 def items(text: str) -> list[str]:
     """Returns the items of a list that a model wrote; empty for answers such as `none`.
 
-    A list is JSON; or lines with bullets, numbers or neither; or one line, separated by numbers,
-    or by semicolons or commas before white space. It may be fenced as code. A line that ends with a
-    colon is an introduction. Several lines are not separated further, since `Paris, France` is one
-    item.
+    A list is JSON; or lines with bullets, numbers or neither, which are not separated further,
+    since `Paris, France` is one item; or one line with numbers, or with semicolons or commas before
+    white space. It may be fenced as code.
     """
     stripped = text.strip()
     if fenced := _FENCED.fullmatch(stripped):

@@ -28,11 +28,7 @@ def shortened(text: str) -> str:
 
 
 def written_lines(example: Example, instruction: str, count: int) -> Asking[list[str]]:
-    """Returns the first lines of a list that a generative reader writes; empty for other readers.
-
-    The lines lack numbers and bullets. A line that ends with a colon is an introduction, and is
-    left out.
-    """
+    """Returns the first lines of a list that a generative reader writes; empty for others."""
     [is_generative] = yield [Generates()]
     if not is_generative:
         return []
@@ -43,10 +39,7 @@ def written_lines(example: Example, instruction: str, count: int) -> Asking[list
 
 
 def rewordings(question: str) -> list[str]:
-    """Returns an English question without function words, as a statement, and only its names.
-
-    Wordings that are blank or equal to the question are left out.
-    """
+    """Returns an English question without function words, as a statement, and only its names."""
     words = [word.strip(_ENDS + "?.,;:!()") for word in question.split()]
     content = [word for word in words if not EMPTY_TERMS.issuperset(terms(word))]
     names = [word for word in content if word[0].isupper() or word[0].isdigit()]

@@ -164,8 +164,7 @@ class ExampleTrace:
         """Returns the share that a stage kept, which some stages only keep or lose completely."""
         shares = {
             "failed": not self.failed,
-            # Inside one chunk or read: a combiner that reads hits separately cannot join halves
-            # (decision 25).
+            # Inside one chunk or read: separate reads of hits cannot join halves.
             "chunker": self.whole,
             "retriever": self.retrieved,
             "combiner": self.given,

@@ -59,10 +59,7 @@ class FinishedRun:
         return {task: [job for job in self.jobs if job.task == task] for task in tasks}
 
     def with_example(self, example_id: str) -> Iterator[tuple[FinishedJob, Example]]:
-        """Yields each job whose task has an example of this id, and the example.
-
-        Raises UserError if no task has such an example, or the run's stores cannot be read.
-        """
+        """Yields each job whose task has this example, with the example; raises UserError."""
         self.directory.check_stores()
         ids: dict[str, None] = {}
         for job in self.jobs:

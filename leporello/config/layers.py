@@ -125,12 +125,9 @@ class Layers:
     ) -> dict[str, Tree] | None:
         """Returns a pipeline merged with those that it extends; None if `extends` is faulty.
 
-        Args:
-            name: Name of the pipeline.
-            faults: List to which the pipeline's faults are added.
-            replaced: List to which a fault is added for each pipeline of the user that a built-in
-                pipeline extends; these explain the other faults of the built-in pipeline.
-            below: Names of pipelines that extend it.
+        Its faults are added to `faults`. A fault is added to `replaced` for each pipeline of the
+        user that a built-in pipeline extends; these explain the other faults of the built-in
+        pipeline. `below` has the names of pipelines that extend it.
         """
         items = self.pipelines[name].items.items()
         keys = {key: child.as_class() if key in KINDS else child for key, child in items}

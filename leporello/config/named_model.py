@@ -70,8 +70,7 @@ def _reader(word: Tree, old: Tree | None) -> Tree:
     takes = "model" in params and marked(params["model"].annotation, MODEL_MARK)
     if takes and not is_served(path) and not str(current.value).isidentifier():  # a plug-in
         return word.with_value({**items, "model": word.with_value(path)})
-    # `list`, `check` and editors examine files, and must not query a server; only a name from the
-    # command line does (decision 44).
+    # Only a name from the command line queries a server; `list` and editors must not.
     model = resolve(path, ask=word.file is None)
     chosen = _chosen(model, str(current.value), takes=takes)
     allowed = params if chosen == current.value else _parameters(word.with_value(chosen))

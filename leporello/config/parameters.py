@@ -157,10 +157,7 @@ def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
 def settings_of(
     path: str, tree: Tree, check: Callable[[str, Tree], tuple[Any, str | None]]
 ) -> tuple[dict[str, Any], list[Fault]]:
-    """Checks a mapping of settings, each by a function such as `partial(setting, CLASS)`.
-
-    `path` is the path of the settings for messages, such as `mine.train`.
-    """
+    """Checks a mapping of settings, each by a function; `path` is its path in messages."""
     if not isinstance(tree.value, dict):
         return {}, [tree.fault(f"{path}: must be a mapping of settings, got {tree.plain()!r}")]
     checked = {name: check(name, child) for name, child in tree.items.items()}

@@ -104,10 +104,7 @@ _RAY_ONLY = ("address", "worker_cpus", "worker_gpus")
 
 
 def inherited(below: Mapping[str, T], executor: object) -> dict[str, T]:
-    """Returns the settings of a parent that remain valid under an executor, or all without one.
-
-    `local` drops the settings of Ray, so that `executor: local` suffices to leave a cluster.
-    """
+    """Returns the settings of a parent that an executor inherits; `local` drops those of Ray."""
     dropped = _RAY_ONLY if executor == "local" else ()
     return {name: value for name, value in below.items() if name not in dropped}
 

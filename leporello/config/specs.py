@@ -36,10 +36,7 @@ class Spec:
     places: Mapping[str, Place] = field(default_factory=dict, compare=False, repr=False)
 
     def build(self) -> Any:  # noqa: ANN401 -- of type `cls`
-        """Returns a new instance, with nested stages built and variables replaced by their keys.
-
-        Raises ValueError if the constructor refuses the combination of parameters.
-        """
+        """Returns a new instance, with nested stages and keys; raises ValueError if it refuses."""
         secret = self._keys()
         values = {**self.params, **secret}
         return self.cls(

@@ -169,11 +169,9 @@ class Suite:
     ) -> list[tuple[str, str, str]]:
         """Returns the jobs that fill rows of the table, as names of pipeline, task and split.
 
-        Args:
-            rows: Names of rows, or of pipelines, which are run on every task; all rows if empty.
-            tasks: Names or `*` patterns of the only tasks; all if empty. `NAME@background=FOLDER`
-                adds a parameter to a task.
-            pipelines: Names of all pipelines.
+        `rows` are names of rows, or of pipelines, which are run on every task; all rows if empty.
+        `tasks` are names or `*` patterns of the only tasks; all if empty. `NAME@background=FOLDER`
+        adds a parameter to a task.
         """
         jobs: dict[tuple[str, str, str], None] = {}
         all_pipelines = {*pipelines}

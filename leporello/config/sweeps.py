@@ -271,10 +271,7 @@ class SweepPoints:
 
 
 def spec_of(text: str, kind: Kind, owner: str) -> Spec:
-    """Returns the spec of a command-line text: `NAME`, or `{class: NAME, parameter: 1}`.
-
-    `owner` is the name of the option, for messages.
-    """
+    """Returns the spec of `NAME` or `{class: NAME, parameter: 1}`, the value of option `owner`."""
     points = SweepPoints(owner)
     tree = parse(f"{kind.key}: {text}", None).items[kind.key]
     options = points.of_class(tree.as_class(), kind)

@@ -19,10 +19,8 @@ from typing import Any, get_args, get_type_hints
 
 from leporello.core.errors import UserError, likely
 
-# Patterns of docstrings in Google's style.
-# Docstrings are the only place for them: 73 parameters were in no guide, and tables in guides
-# contradicted the code. Two expressions, since griffe would be a dependency of `list` (decision
-# 42).
+# Patterns of docstrings in Google's style, the only descriptions of parameters: tables in guides
+# contradicted the code. griffe would be a dependency of `list` (decision 42).
 _SECTION = re.compile(r"^(?:Args|Attributes):\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 

@@ -22,10 +22,7 @@ def join(
     losses: Sequence[Loss] = (),
     notes: Sequence[str] = (),
 ) -> Document:
-    """Returns one document with the given documents as members, named by their ids.
-
-    `losses` and `notes` of the collection itself precede those of its members.
-    """
+    """Returns a document with the given documents as members, after its own losses and notes."""
     start, members = 0, list[Member]()
     for document in documents:
         end = start + len(document.text)

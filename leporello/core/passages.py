@@ -184,10 +184,7 @@ def derivation(passage: Chunk) -> Iterator[tuple[int, Chunk]]:
 
 
 def fused(rankings: Iterable[Sequence[Hit]], constant: int = CONSTANT) -> list[Hit]:
-    """Returns rankings fused by reciprocal ranks: each chunk once, best first.
-
-    A chunk has the sum of 1 / (constant + rank); it counts once per ranking, at its best rank.
-    """
+    """Returns rankings fused by sums of 1 / (constant + rank): each chunk once, best first."""
     shares: defaultdict[Chunk, list[float]] = defaultdict(list)
     for hits in rankings:
         for rank, chunk in enumerate(dict.fromkeys(hit.chunk for hit in hits), start=1):

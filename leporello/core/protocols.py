@@ -42,8 +42,7 @@ Count: TypeAlias = Annotated[int, Ge(0)]
 NonNegative: TypeAlias = Annotated[float, Ge(0)]
 Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 # A model: a hub id, a local path (`./…` is relative to the YAML file), or the name of a model that
-# is installed as a wheel (leporello.models.locate.EMBEDDED). Its content enters the run's
-# signature.
+# is installed as a wheel (`models.locate.EMBEDDED`). Its content enters the run's signature.
 ModelSource: TypeAlias = Annotated[str, MODEL_MARK]
 # A backend that runs a model: a name in leporello.readers.backends.backend, or a user's class.
 BackendSource: TypeAlias = Annotated[str, BACKEND_MARK]

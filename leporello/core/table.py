@@ -129,10 +129,7 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:
 
 
 def swept_columns(labels: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Returns headers and rows for labels, with a column per swept parameter.
-
-    Labels are such as `default@retriever.k=3,chunker.size=50`, or names of pipelines.
-    """
+    """Returns headers and rows for labels such as `default@retriever.k=3`, by swept parameter."""
     points = [(name, dict(_values(point))) for name, _, point in map(_parted, labels)]
     swept = tuple(dict.fromkeys(path for _, values in points for path in values))
     rows = [(name, *(values.get(path, "") for path in swept)) for name, values in points]

@@ -53,8 +53,7 @@ class ActiveExample:
     replies: list[Reply | None] = field(default_factory=list)
     # Indices in `reads` of the reads in the current step that have no reply, ascending.
     unread: dict[int, None] = field(default_factory=dict)  # a list would move all at each removal
-    # Number of steps so far. A round has several steps if a budget must learn the cost of a read
-    # before it admits the next.
+    # Number of steps so far; a round has several if a budget must first learn a read's cost.
     step: int = -1
     calls: list[Call] = field(default_factory=list)  # reads of earlier rounds
     # Spans that the reader saw only as other text, such as a summary.
@@ -62,8 +61,7 @@ class ActiveExample:
     notes: list[str] = field(default_factory=list)
     value: JSON = None
     finished: bool = False  # whether the combiner has returned
-    # Prediction, once the combiner has answered. Later reads judge it, and do not count towards the
-    # budget.
+    # Prediction, once the combiner has answered. Later reads judge it, outside the budget.
     prediction: Prediction | None = None
     _requests: Sequence[Request] = ()
     _round: int = 0

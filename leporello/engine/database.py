@@ -27,8 +27,7 @@ CREATE TABLE passages (document INTEGER PRIMARY KEY, sha256 TEXT, data BLOB, crc
 DONE = "number, id, failed, data, crc"
 FORM = 5  # version of the table layout
 _BETWEEN = b"\0"  # between the lines of an example: JSON escapes it
-# Level and window of the compression: higher levels and, for these short texts, larger windows are
-# slower and save little more.
+# Level and window of the compression: larger ones are slower and save little of these short texts.
 _COMPRESSION = 1, 12
 # Network file systems release locks late, and a viewer reads for seconds at most.
 _PATIENCE = 60.0  # seconds to wait for another process that uses the file
@@ -145,8 +144,7 @@ def stored_row(row: FinishedRow) -> tuple[object, ...]:
 
 def _crc_of(number: int, failed: int, example_id: bytes, data: bytes) -> int:
     # Covers all columns: with a changed number, an answer would belong to another example. Before
-    # journals had checksums, 83 of 330 changed bytes gave other answers with status 0 (decision
-    # 48).
+    # checksums, 83 of 330 changed bytes gave other answers with status 0 (decision 48).
     return crc32(b"%d %d %b\n%b" % (number, failed, example_id, data))
 
 

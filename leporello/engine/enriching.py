@@ -73,8 +73,7 @@ class EnricherRunner:
         """
         document = chunks[0].document
         with collect_notes() as notes:
-            # From the store, even without a cache: another run of the enricher could give other
-            # passages.
+            # From the store, even without a cache: a second enriching could differ.
             if row := store.passages(number, document.sha256):
                 self._derived(chunks, partial(_restored, document, row))
                 return
@@ -83,17 +82,13 @@ class EnricherRunner:
             except ExampleError:
                 store.forget(number)  # replaying the outputs so far would fail again
                 raise
-        # Stored with the run: enriching may cost a read for each chunk, more than all questions
-        # together.
+        # Stored with the run: enriching may cost more than all questions together.
         store.add_passages(number, document.sha256, {**to_table(passages), "notes": [*notes]})
 
     def passages_of(
         self, chunks: Sequence[Chunk], number: int = 0, store: MemoryStore | None = None
     ) -> Sequence[Chunk]:
-        """Returns the passages of the document with this number in the shard.
-
-        The store keeps the outputs that the enricher receives; None stores nothing.
-        """
+        """Returns the passages of the document with this number; a store keeps the outputs."""
         if self.stages.enricher is None or not chunks:
             return chunks
         return self._derived(chunks, partial(self._enrich, chunks, number, store))
@@ -169,8 +164,7 @@ class EnricherRunner:
         self.listener.reading(len(batch))
         replies = reader.read(batch)
         self.listener.has_read(reader.statistics)
-        # Stored before the enricher receives them, so that a killed run makes the same passages
-        # (decision 46).
+        # Stored before the enricher gets them: a killed run then makes the same passages.
         rows = zip(itertools.count(place), batch, replies, strict=False)
         store.add_batch([(~number, *row) for row in rows])
         return replies

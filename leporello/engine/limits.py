@@ -51,8 +51,7 @@ class Limits:
 
     def differences(self, earlier: Mapping[str, JSON]) -> tuple[str, ...]:
         """Returns the differences from an earlier run's limits, as its manifest contains them."""
-        # Other sizes form other batches, in which the same prompt can decode to another text
-        # (decision 3).
+        # Other sizes form other batches, in which a prompt can decode to another text.
         names = [f.name for f in fields(self) if f.name != _TIMEOUT]
         return tuple(
             f"limits.{name}: {earlier[name]!r} -> {getattr(self, name)!r}"

@@ -81,8 +81,7 @@ class BatchReader:
     attempts: Attempts = field(default_factory=Attempts)  # log of started operations
     # Statistics of the reads so far.
     statistics: ReadStatistics = field(default_factory=ReadStatistics)
-    # Notes on reads of the last batch that failed together but succeeded in smaller batches, by
-    # index.
+    # Notes, by index, on reads of the last batch that succeeded only in smaller batches.
     cured: dict[int, str] = field(default_factory=dict)
     _halved: bool = False  # whether a batch was split, so its outputs are not cached
     _loaded: bool = False
@@ -272,7 +271,7 @@ class BatchReaders:
 
 
 def batch_sizes(stages: Pipeline, roles: Collection[str]) -> dict[str, int]:
-    """Returns micro-batch sizes that readers determined, prefixed by role: `select.batch_tokens`.
+    """Returns micro-batch sizes that readers determined, such as `select.batch_tokens`.
 
     This may load their models to measure them.
     """

@@ -56,8 +56,7 @@ class QuestionBudget:
         is_reading = self._expected.reads > spent.reads
         has_price = self._budget.dollars is not None or self._budget.seconds is not None
         if has_price and is_reading and not spent.tokens:
-            # The first read shows the price of a token; without it, a whole round could exceed the
-            # budget (decision 47).
+            # The first read shows a token's price; a round could exceed the budget before.
             return None
         share = tokens / spent.tokens if spent.tokens else 0.0
         total = self._expected + Ledger(1, tokens, 0, share * spent.dollars, share * spent.seconds)

@@ -164,8 +164,7 @@ class Rounds:
         if self.slots:
             while not self.slots.has_room:
                 self.wait()
-        # A group ends completely before the next one starts; otherwise a resumed shard could not
-        # form its batches again.
+        # A group ends before the next one starts, so that a resumed shard forms the same batches.
         elif self._in_group == self._group:
             yield from self.finish()
             self._in_group = 0
@@ -174,8 +173,7 @@ class Rounds:
     # -- examples ------------------------------------------------------------------------------
 
     def _start(self, number: int, example: Example, selection: Selection | ExampleError) -> None:
-        # Not read again: beside other prompts the same prompt can decode to another text (decision
-        # 3).
+        # Not read again: beside other prompts, the same prompt can decode to another text.
         stored = self.store.outputs(number)
         state = self._runner.start(number, example, selection)
         while stored and isinstance(state, ActiveExample):

@@ -119,8 +119,7 @@ def document_chunks(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
 def by_document(examples: Iterable[Example]) -> Iterator[tuple[int, tuple[Example, ...]]]:
     """Yields the number of the first example and all examples for each document."""
     first = 0
-    # By object, not by id or text: comparing texts of megabytes would take longer than the
-    # grouping.
+    # By object: comparing ids or texts of megabytes would take longer than the grouping.
     for _, group in groupby(examples, key=lambda example: id(example.document)):
         on_document = tuple(group)
         yield first, on_document

@@ -72,10 +72,7 @@ def decoded(row: FinishedRow) -> dict[str, Any]:
 
 
 def trials(pipelines: Iterable[PipelineSpec]) -> Iterator[tuple[str, str]]:
-    """Yields each pipeline's name and its problem, empty if it works.
-
-    A trial loads models, runs every stage on a tiny document and sends requests to endpoints.
-    """
+    """Yields each pipeline's name and its problem with a tiny document, empty if it works."""
     factory = StageFactory()
     for pipeline in pipelines:
         unset = [variable for variable in pipeline.variables() if not is_set(variable)]
@@ -104,10 +101,7 @@ def _problem(stages: Pipeline) -> str:
 
 
 def _examples() -> Iterator[Example]:
-    """Yields a question, a multiple-choice question and an official prompt of a benchmark.
-
-    A pipeline works if it answers one of them, because each task has only one of these kinds.
-    """
+    """Yields an example of each kind of task; a pipeline works if it answers one of them."""
     parts = (Span(0, 22), Span(24, 50), Span(52, len(_TEXT)))
     example = Example("tried", Document("tried", _TEXT, parts=parts), "Who lives in the castle?")
     yield example

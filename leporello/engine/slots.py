@@ -87,8 +87,7 @@ class Slots:
             for pending in [*self._started]:
                 started = pending.started_at
                 if self.timeout and started and monotonic() - started > self.timeout:
-                    # Python cannot end a thread: a late one is abandoned, and returns after its
-                    # read, if ever.
+                    # Python cannot end a thread: a late one is abandoned.
                     pending.is_late = True
                     self._start()  # replaces the blocked thread
                     return pending, ReadError(f"TimeoutError: took longer than {self.timeout:g} s")

@@ -155,9 +155,8 @@ class Store(MemoryStore):
         MemoryStore.__init__(self)
         self._outputs.clear()
         with as_user_errors(self.path):
-            # Deletes the files, not the rows: SQL fails on a damaged file. One example cannot be
-            # replaced without its batch mates, so the shard runs again; the cache keeps this cheap
-            # (decision 49).
+            # Deletes the files, not the rows: SQL fails on a damaged file. An example cannot be
+            # replaced without its batch mates, so the shard runs again; the cache keeps this cheap.
             for suffix in ("", "-journal"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
             self._database = connected(self.path)
@@ -175,8 +174,7 @@ class Store(MemoryStore):
         check = self._database.execute("PRAGMA integrity_check(1)").fetchone()
         if check != (b"ok",) or self._tables() != TABLES.encode():
             raise DamagedStoreError(f"{self.path}: a page is damaged")
-        # Verifies every checksum now, as a changed row would otherwise enter the results (decision
-        # 48).
+        # Every checksum now, as a changed row would enter the results (decision 48).
         for row in done_rows(self._database):
             self._mark(row.number, failed=row.failed)
         self.alone = {*self._meta("alone")}

@@ -30,10 +30,7 @@ _Parts: TypeAlias = list[tuple[str, str]]  # names and texts of an element's chi
 
 
 def raised(text: str, *, is_formula: bool = False) -> tuple[str, str]:
-    """Returns what to write before and after raised text.
-
-    Outside of formulas, words that are usually raised, such as `th`, need no sign.
-    """
+    """Returns what to write around raised text; outside of formulas, `th` needs no sign."""
     if text[:1] == "^" or _SIGNS.fullmatch(text) or (not is_formula and _WORDS.fullmatch(text)):
         return "", ""
     return ("^", "") if _POWER.fullmatch(text) else ("^(", ")")

@@ -92,8 +92,7 @@ class Format(ABC):
         return document_of(self, read_bytes(path), path)
 
 
-# Formats in the order in which they try to recognise a file; the last format, plain text, reads all
-# remaining files.
+# Formats in the order in which they try to recognise a file; plain text reads all remaining files.
 _ORDER = (
     *("Pdf", "Docx", "Pptx", "Sheets", "OpenDocument", "Epub", "Rtf", "Notebook", "Html", "Xml"),
     *("Mail", "Subtitles", "Latex", "Markdown", "Csv", "Json", "RestructuredText", "Code", "Text"),
@@ -102,10 +101,7 @@ _ORDER = (
 
 @cache
 def formats() -> Sequence[type[Format]]:
-    """Returns all formats, in the order in which they try to recognise a file.
-
-    They are looked up by name, since some formats load files within files.
-    """
+    """Returns all formats in the order in which they try to recognise a file."""
     return [getattr(loaders, name) for name in _ORDER]
 
 

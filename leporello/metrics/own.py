@@ -171,8 +171,7 @@ def statistics_of(
             else:
                 by_metric[name] = verdict
         except MetricError as error:
-            # No score at all for the metric: a score over other examples is another score (decision
-            # 39).
+            # No score for the metric: over other examples it would be another score.
             by_metric[name], faults[name] = None, str(error).partition("\n")[0]
     _add_scores_beside(metrics, by_metric, verdicts or {})
     return by_metric, faults

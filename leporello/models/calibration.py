@@ -156,10 +156,7 @@ def fit(method: Method, scores: Iterable[float], shares: Iterable[float]) -> Cal
 def fit_logistic(
     scores: NDArray[np.float64], shares: NDArray[np.float64], sizes: NDArray[np.float64]
 ) -> tuple[float, float, float]:
-    """Fits a logistic function to shares, 0 to 1, of groups of these sizes.
-
-    Returns slope, log odds at the mean score, and the mean score.
-    """
+    """Fits a logistic function to shares; returns slope, log odds at the mean score, and mean."""
     import numpy as np
     from sklearn.linear_model import LogisticRegression
 

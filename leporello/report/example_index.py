@@ -46,8 +46,7 @@ class Packed:
     # Scores by job, then by metric; one per example, or None.
     scores: list[dict[str, list[float | None]]] = field(default_factory=list)
     confidences: list[list[float | None]] = field(default_factory=list)  # by job
-    # By job, for each example, the index in `STAGES` of the stage that lost its answer, `NOT_LOST`
-    # or `NO_PROOF`.
+    # By job and example, the index in `STAGES` of the losing stage, `NOT_LOST` or `NO_PROOF`.
     lost: list[list[int]] = field(default_factory=list)
     documents: set[str] = field(default_factory=set)  # SHA-256 of the documents
     notes: list[str] = field(default_factory=list)  # notes on omitted content, with reasons

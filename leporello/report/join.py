@@ -45,10 +45,7 @@ class JoinedExample:
 
 
 def with_data(jobs: Sequence[JobRows], examples: Iterable[Example]) -> Iterator[JoinedExample]:
-    """Yields the examples that any job has finished, with their documents, in task order.
-
-    Raises UserError if the data have changed since a job ran.
-    """
+    """Yields the finished examples, in task order; raises UserError if the data have changed."""
     readers = [FinishedExamples(job.job.files) for job in jobs]
     for example in examples:
         rows = tuple(reader.take(example.id) for reader in readers)

@@ -58,10 +58,7 @@ class PublishedPaper:
 
 
 def published_of(suite: Suite) -> PublishedPaper:
-    """Returns the published numbers of a suite; empty if it has no data file.
-
-    Raises ConfigError for faults of the file, and for tables, rows and columns that it lacks.
-    """
+    """Returns the published numbers of a suite, empty without a file; raises ConfigError."""
     if suite.file is None:
         return PublishedPaper()
     tree = read_tree(suite.file)

@@ -112,8 +112,7 @@ def notes_of(
         for cell in _cells(row)
         if cell.unscored
     )
-    # Normalising changes the submitted answers. The pipeline decides about it, and all tables
-    # name it (decision 45).
+    # Normalising changes the submitted answers, so all tables name it (decision 45).
     names = {cell.pipeline for row in rows for cell in _cells(row) if cell.normalised}
     yield from (f"{name}: scores are unofficial: answers were normalised" for name in sorted(names))
     yield from sorted(_settings(suite, rows))

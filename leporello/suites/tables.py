@@ -227,8 +227,7 @@ def _mean(row: Mapping[str, Entry], columns: Sequence[str]) -> float | None:
     """Returns the mean of columns; None if one is missing or they have different bases."""
     entries = [row[column] for column in columns if column in row]
     values = [entry.entering for entry in entries if entry.entering is not None]
-    # A mean over fewer columns, or over different sets of examples, would claim more than it covers
-    # (decision 45).
+    # A mean over fewer columns, or over different examples, would claim more than it covers.
     if not columns or len(values) < len(columns) or len({entry.basis for entry in entries}) > 1:
         return None
     return fmean(values)

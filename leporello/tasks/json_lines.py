@@ -220,8 +220,7 @@ class JsonLines(LaidOut):
                     row = reader.source.row(line)
                 except RowError:
                     raise self._changed() from None
-                # One string for all rows: a book with 300 questions would otherwise be in memory
-                # 300 times.
+                # One string for all rows: a book may have 300 questions.
                 text = row.document if text is None else text
                 if row.document == text is not None:
                     row = row.model_copy(update={"document": text})

@@ -81,11 +81,9 @@ def cached_layout(
 ) -> Layout:
     """Returns a layout, from its file if it exists; raises UserError if the disk is full.
 
-    Args:
-        key: JSON on which the layout depends, in addition to this package's code; None if that is
-            unknown, and the layout must not be cached.
-        documents: Documents, iterated only without a file. If they raise, no file is written.
-        facts: Further values to store; may be filled while the documents are iterated.
+    The layout depends on `key` and on this package's code; it is not cached if `key` is None. The
+    documents are iterated only without a file; if they raise, no file is written. `facts` are
+    stored too, and may be filled meanwhile.
     """
     path = _path(key)
     if path and (layout := _read(path)):

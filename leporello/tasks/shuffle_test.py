@@ -69,8 +69,7 @@ class ShuffleTest:
     truncate_sentences: Count = 20
     # The project's own rules by default, since NLTK's Punkt needs a download (decision 7).
     unit: Unit = "sentence"
-    # The authors' code compares raw text with one sentence per line, so blanks alone can give the
-    # answer away (decision 21).
+    # The authors compare raw text with one sentence per line, so blanks alone can give it away.
     white_space: Literal["normalised", "faithful"] = "normalised"
     split: str = ""
     metrics: tuple[MetricEntry, ...] = field(default=("shuffle_accuracy",), hash=False)

@@ -62,8 +62,7 @@ class CheckpointDirectory:
                     yield
                 finally:
                     if not self._has_checkpoints():
-                        # A failure before the first checkpoint must not block the next training
-                        # with other settings.
+                        # A failure before the first checkpoint must not block other settings.
                         self.remove()  # without a checkpoint, nothing can be resumed
         except Timeout:
             raise UserError(f"{self.path}: another process is training in this folder") from None

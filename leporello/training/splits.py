@@ -180,8 +180,7 @@ class Evaluation:
         job = Job(point, self.splits.task, source, signature, Placement(workers=0))
         with TemporaryDirectory() as folder, Interrupts() as interrupts:
             context = RunContext(
-                # A temporary run: its results serve only the choice, and the cache keeps the
-                # reader's outputs.
+                # Temporary: the results serve only the choice, and the cache keeps the outputs.
                 RunDirectory(Path(folder)),
                 Limits(),
                 self.limit,

@@ -26,8 +26,7 @@ _MAX_FAILURES = 5  # in a message
 class Supervision:
     """Inputs and targets of a pipeline's reader, and counts of the examples."""
 
-    # Inputs of the reader, with texts in place of chunks, which would keep their documents in
-    # memory.
+    # Inputs of the reader, with texts in place of chunks, which would keep their documents.
     inputs: list[Read] = field(default_factory=list)
     # Texts that the reader should answer, one per input.
     targets: list[str] = field(default_factory=list)
@@ -124,8 +123,7 @@ def _add(
         return True
     for read, target in zip(reads, targets, strict=True):
         texts = (target,) if isinstance(target, str) else (target or ())
-        # SCROLLS' code learns each answer of a question; its paper does not mention it (decision
-        # 26).
+        # SCROLLS' code learns each answer of a question, unlike its paper (decision 26).
         for text in dict.fromkeys(texts if all_references else texts[:1]):
             supervision.inputs.append(_without_documents(read))
             supervision.targets.append(text)

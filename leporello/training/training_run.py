@@ -102,10 +102,7 @@ class TrainingRun:
             self.splits.train.fingerprint()
 
     def train(self, *, update: bool) -> TrainingRecord:
-        """Trains, writes the model to its folder, and returns the record.
-
-        With `update`, checkpoints of a training with other settings are removed.
-        """
+        """Trains, writes the model, and returns the record; `update` removes other checkpoints."""
         self.evaluation.check()
         record = self._new_record()
         learnt = self._gather_pairs(self.splits.train, f"preparing {record.task}")

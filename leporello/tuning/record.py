@@ -39,8 +39,7 @@ class Tuned:
     estimate: Estimate  # mean of the tasks' scores on the documents kept apart
     apart_gain: Estimate  # difference to the baseline on the documents kept apart
     optimism: float  # points by which `score` exceeds `estimate`
-    # Points by which the baseline scores lower on the documents kept apart, since they are harder;
-    # negative if they are easier.
+    # Points by which the baseline scores lower on the documents kept apart; may be negative.
     harder: float
     searches: int  # number of searches; if several, each document was kept apart from one of them
     # Scores of the baseline and the tuned pipeline on both sides, by task.

@@ -53,8 +53,7 @@ class PointSearch:
     seed: int
     # Unit of the second objective, as in `evaluation.cost`; empty to use only the score.
     cost: str = ""
-    # Number of points after which the search ends, from the budget or from an earlier process; if
-    # None, the account decides.
+    # Number of points after which the search ends; if None, the account decides.
     most: int | None = None
     # Points scored so far; the first one is the baseline.
     points: list[ScoredPoint] = field(default_factory=list)
@@ -83,10 +82,7 @@ class PointSearch:
         return front
 
     def run(self, baseline: PipelineSpec, title: str) -> None:
-        """Scores the baseline, and proposed points until the budget is spent.
-
-        Raises UserError if the budget is too small for one point, or no point is new.
-        """
+        """Scores the baseline and proposed points until the budget is spent; raises UserError."""
         account, began = self.evaluator.account, self.evaluator.account.spent.seconds
         with Progress(title) as progress, suppress(Stopped):
             _check_failures(scored := self._score(baseline, {}))

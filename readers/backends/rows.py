@@ -60,10 +60,7 @@ IGNORED = -100  # label of padding, also in transformers
 def choice_rows(
     prompts: Sequence[ModelInput], device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns a row for each choice of each prompt: its prompt's index, and its labels.
-
-    Labels have the shape (rows, longest choice), and are padded by -100.
-    """
+    """Returns the prompts' indices and the labels, shape (rows, longest choice), of all choices."""
     import torch
 
     owners = [i for i, prompt in enumerate(prompts) for _ in prompt.choices]

@@ -60,11 +60,7 @@ def _choice_logits(
     rows: torch.Tensor,
     labels: torch.Tensor,
 ) -> torch.Tensor:
-    """Returns the logits of each label, shape (rows, tokens, vocabulary).
-
-    The keys and values of prompts are computed once and repeated for their choices. The prompt
-    predicts the first token of a choice, the prompt and earlier tokens predict the others.
-    """
+    """Returns the logits of each label, shape (rows, tokens, vocabulary)."""
     import torch
 
     takes = "logits_to_keep" in inspect.signature(model.forward).parameters

@@ -17,8 +17,7 @@ from leporello.readers.backends.decoding import Decoding, end_tokens
 from leporello.readers.backends.pretrained import DType, Tokens, read_config
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
-# Set before vLLM is imported: no telemetry, and no second process, whose speed would change the
-# order of the work.
+# Set before the import: no telemetry, and no second process, whose speed would change the order.
 _ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
 _ENVIRONMENT |= {"VLLM_LOGGING_LEVEL": "ERROR"}
 

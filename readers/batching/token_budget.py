@@ -18,8 +18,7 @@ BatchTokens: TypeAlias = Positive | Literal["auto"]
 
 # Larger batches are not faster on a CPU: rows cost the same, and padding grows.
 _ON_CPU = 4096
-# Share of a GPU's memory that is free once the model is loaded; the remainder is for fragmentation
-# and for batches of other shapes.
+# Share of a GPU's free memory; the remainder is for fragmentation and for batches of other shapes.
 _SHARE = 0.7
 
 _log = logging.getLogger("leporello")

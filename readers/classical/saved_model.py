@@ -66,8 +66,7 @@ def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
     file = folder / _MODEL
     try:
         _check_types(model, skops.io.get_untrusted_types(file=file))
-        # Nothing beyond skops' own list of types is trusted, so a model from elsewhere runs no
-        # code.
+        # Only skops' own types are trusted, so a model from elsewhere runs no code.
         return skops.io.load(file, trusted=[]), settings
     except UserError:
         raise

@@ -55,11 +55,7 @@ def answer_all(encoder: Encoder, questions: Sequence[tuple[str, Sequence[str]]])
 def answers(
     question: str, passages: Sequence[str], scores: Sequence[PassageScores]
 ) -> list[Candidate]:
-    """Returns the answers to a question from the scores of its passages, the best first.
-
-    The answers to a yes/no question are yes and no; those to a question with two names are the
-    names, ranked by the spans; those to other questions are spans, with equal ones combined.
-    """
+    """Returns the answers to a question from the scores of its passages, the best first."""
     if asks_yes_no(question):
         return _yes_or_no(scores)
     if asks_for_a_name(question):

@@ -77,10 +77,7 @@ def _choice(odds: Floats, spans: Sequence[Candidate | None]) -> Choice:
 def features(
     head: SpanHead, questions: Sequence[tuple[str, Sequence[str], Sequence[str]]]
 ) -> list[tuple[Floats, list[Candidate | None]]]:
-    """Returns the features of options, and the most similar answer in the passages for each.
-
-    The columns are traits of the options, then the similarity to the answers.
-    """
+    """Returns the options' features (traits, similarity to answers), and their nearest answers."""
     near = [[texts[i] for i in nearest(q, texts, _READ)] for q, _, texts in questions]
     pairs = zip(questions, near, strict=True)
     read = iter(head.read([(q, text) for (q, _, _), texts in pairs for text in texts]))

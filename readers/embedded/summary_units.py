@@ -62,10 +62,7 @@ def unshown(text: str) -> int:
 
 
 def word_count(text: str) -> int:
-    """Returns the number of words, or of characters in scripts without spaces.
-
-    A long word counts as several.
-    """
+    """Returns the number of words, long ones several times, or of characters without spaces."""
     words = len(Words().offsets(text)) if _UNSPACED.search(text) else len(text.split())
     return max(words, len(text) // WORD_LENGTH)
 

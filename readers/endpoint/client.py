@@ -50,10 +50,7 @@ class Client:
         opened.result()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Returns the result of the work; an interruption of the caller cancels it.
-
-        Raises CancelledError if another thread cancelled it.
-        """
+        """Returns the result of the work; an interruption of the caller cancels it."""
         tasks, is_done = list[asyncio.Task[T]](), threading.Event()
 
         def begin() -> None:
@@ -142,8 +139,7 @@ def _session(base_url: str, headers: Mapping[str, str]) -> ClientSession:
 # Each answer adds 1/n to the n parallel requests, so n answers add one; each refusal subtracts a
 # half, so n refusals halve the number, and a few refusals reduce it little.
 _REFUSAL = 0.5
-# If even single requests are refused, no request is sent for a time that grows with each round of
-# refusals.
+# If even single requests are refused, all requests pause, for longer with each round of refusals.
 _FIRST_PAUSE = 0.05
 _GROWTH = 1.5
 _LONGEST_PAUSE = 60.0

@@ -11,8 +11,7 @@ from typing import Any
 
 from leporello.readers.prompting.reasoning import split_reasoning
 
-# Fields for reasoning in DeepSeek, SGLang and llama.cpp; vLLM, Ollama and OpenRouter; Ollama's own
-# protocol; OpenRouter.
+# Fields for reasoning: DeepSeek, SGLang, llama.cpp; vLLM, Ollama, OpenRouter; Ollama; OpenRouter.
 _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 
 

@@ -65,10 +65,7 @@ def _anthropic_headers(key: str) -> dict[str, str]:
 
 
 def _blocks(turns: Turns, prompt: str, cached: int | None) -> dict[str, Any]:
-    """Returns the fields of a prompt in Anthropic's protocol, with marks for its cache.
-
-    The marks are at the last turn before the prompt, and after the prompt's first characters.
-    """
+    """Returns the fields of a prompt for Anthropic; its cache ends after the turns and the head."""
 
     def block(text: str, is_cached: bool) -> dict[str, Any]:
         mark = {"cache_control": {"type": "ephemeral"}} if is_cached else {}

@@ -44,10 +44,7 @@ class Asker:
     counts: TokenCounts  # for servers that do not report usage
 
     async def ask(self, bodies: Mapping[EndpointPrompt, bytes]) -> dict[EndpointPrompt, Outcome]:
-        """Returns the outcome of each prompt, whose request is given.
-
-        Raises BudgetSpentError, or UserError for a fault that concerns all prompts.
-        """
+        """Returns the outcome of each prompt; raises UserError for a fault of all of them."""
         raise NotImplementedError
 
     def charged(self, outcome: Outcome, prompt: EndpointPrompt) -> Outcome:

@@ -52,10 +52,7 @@ class FusedPassages(Fused):
         return len(read.passages)
 
     def parts(self, read: Read) -> list[Read]:
-        """Returns the inputs of the encoder: one per passage, several if a passage is split.
-
-        Raises ValueError if a passage does not fit with the rule `error`, or no passage could.
-        """
+        """Returns the inputs of the encoder, one or several per passage; may raise ValueError."""
         if not read.passages:
             return self.alone.parts(read)
         parts: list[Read] = []
@@ -101,10 +98,7 @@ class FusedChunks(Fused):
         return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], shown))
 
     def parts(self, read: Read) -> list[Read]:
-        """Returns the input with the passages that are encoded.
-
-        Raises ValueError if the prompt does not end with the passages, or the prefix is too long.
-        """
+        """Returns the input with the passages that are encoded; may raise ValueError."""
         prefix, text, fixed = self._prefixed(read)
         _, end = self._tokens_after(prefix, text)
         if end >= len(text.rstrip()):

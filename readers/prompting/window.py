@@ -53,10 +53,7 @@ class Window:
         return _largest(lambda n: self._fits(_first(read, n)), len(read.passages), guess)
 
     def parts(self, read: Read) -> list[Read]:
-        """Returns the inputs to read: the input itself if it fits; several if it is split.
-
-        Raises ValueError if it does not fit with the rule `error`, or no passage could fit.
-        """
+        """Returns the inputs to read, several if it is split; raises ValueError if none can fit."""
         count = self.leading(read)
         # `leading` returns 0 for a read without passages, also if its question alone is too long.
         if count == len(read.passages) and self._fits(read):
@@ -81,10 +78,7 @@ class Window:
         )
 
     def sliced(self, read: Read) -> tuple[tuple[int, ...], int]:
-        """Returns the sliced tokens of an input, and how many characters precede the last passage.
-
-        Raises ValueError if the prompt adds text to the passages, or the last one is too long.
-        """
+        """Returns an input's sliced tokens, and the number of characters before the last part."""
         *first, last = map(passage_text, read.passages)
         head = "".join(first)
         # Tokens of the passages must be those of the prompt; any other text would shift them.

@@ -55,8 +55,7 @@ class CheckpointMarker(TrainerCallback):
             return
         folder = Path(str(args.output_dir))
         (folder / f"checkpoint-{state.global_step}" / _MARK).touch()
-        # The last one to resume from, and the best one to keep: two checkpoints on the disk at a
-        # time.
+        # The last one to resume from, and the best one to keep: two on the disk at a time.
         needed = {state.global_step, state.best_global_step}
         for path in complete_checkpoints(folder):
             if not self._keep_all and step_of(path) not in needed:
@@ -87,8 +86,7 @@ class StepLogger(TrainerCallback):
         """Reports the progress after each step."""
         self._report()
         if state.global_step >= state.max_steps:
-            # Otherwise the steps after the last `evaluate_steps` would be trained, but never
-            # measured or kept.
+            # Otherwise the steps after the last `evaluate_steps` would never be measured.
             control.should_evaluate = control.should_save = True
         control.should_log |= control.should_save
 
@@ -97,8 +95,7 @@ class StepLogger(TrainerCallback):
     ) -> None:
         """Skips a measurement that was made at this step."""
         measured = state.log_history[-1] if state.log_history else {}
-        # The last step and the end of an epoch coincide; a second measurement would use up
-        # patience.
+        # The last step may end an epoch; a second measurement would use up patience.
         if "eval_loss" in measured and measured["step"] == state.global_step:
             control.should_evaluate = control.should_save = False
         control.should_log |= control.should_save

@@ -74,14 +74,12 @@ class MicroBatches:
             yield from self.examples
             return
         shuffled = list(self.examples)
-        # Seeded by the epoch too, so a resumed training packs the same micro-batches without any
-        # state.
+        # Seeded by the epoch too, so a resumed training packs the same micro-batches.
         random.Random(f"{self.settings.seed} {self._epoch}").shuffle(shuffled)
         if not self.settings.group_by_length:
             yield from shuffled
             return
-        # With a budget, micro-batches are packed once and then shuffled, so all examples are
-        # sorted.
+        # With a budget, all examples are sorted and packed, then the micro-batches shuffled.
         rows = len(shuffled) if self.settings.batch_tokens else _SORTED * self._rows
         remaining = iter(shuffled)
         while group := list(islice(remaining, rows)):
@@ -97,8 +95,7 @@ class MicroBatches:
         for example in examples:
             longest = max(member.size for member in (*batch, example))
             is_full = longest * (len(batch) + 1) > budget if budget else len(batch) == self._rows
-            # An example larger than the budget forms a micro-batch of its own instead of being
-            # dropped.
+            # An example larger than the budget forms a micro-batch of its own.
             if batch and is_full:
                 yield batch
                 batch = []
@@ -142,8 +139,7 @@ def continuations(_: PreTrainedModel, padding: int, examples: Sequence[TrainingE
     """Returns the tensors for a decoder-only model, which learns only the tokens of the labels."""
     rows = [(*example.prompt.tokens, *example.labels) for example in examples]
     ids, mask = padded(rows, padding, _CPU)
-    # Padding by its mask, not by its id: many decoders pad with the end token, which must be
-    # learnt.
+    # By the mask, not by the id: many decoders pad with the end token, which must be learnt.
     labels = ids.masked_fill(mask == 0, IGNORED)
     for row, example in zip(labels, examples, strict=True):
         # The prompt gets no loss: it is given at test time, and is far longer than its answer.

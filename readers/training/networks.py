@@ -51,10 +51,7 @@ def load_network(
 
 
 def with_lora(network: PreTrainedModel, settings: Training) -> Any:  # noqa: ANN401 -- peft's model
-    """Returns the model with LoRA, so that only the low-rank weights are trained.
-
-    Raises UserError if peft is not installed, or the model has no layers of these names.
-    """
+    """Returns the model with LoRA, so that only low-rank weights are trained; raises UserError."""
     require("lora_rank", "peft")
     import peft
 

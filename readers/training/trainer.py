@@ -63,10 +63,7 @@ def fine_tune(
     job: TuningJob,
     prepare: Callable[[TrainingPairs, Counter[str]], Sequence[TrainingExample]],
 ) -> TuningResult:
-    """Fine-tunes a model on examples; resumes the training of a killed process.
-
-    Raises UserError without examples, or if this machine does not support the settings.
-    """
+    """Fine-tunes a model on examples, or resumes a killed training; raises UserError."""
     counts: Counter[str] = Counter()
     examples, validation = prepare(job.train, counts), prepare(job.validation, Counter())
     if not examples or not validation:
@@ -182,8 +179,7 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
             learning_rate=settings.rates[0],
             lr_scheduler_type=_SCHEDULES.get(settings.schedule, settings.schedule),
             warmup_steps=settings.warmup,
-            # AdamW also for T5, whose authors used AdaFactor: one optimizer for all models
-            # (decision 26).
+            # AdamW also for T5, whose authors used AdaFactor: one optimizer for all.
             optim="adamw_torch",
             adam_beta1=settings.betas[0],
             adam_beta2=settings.betas[1],
@@ -206,8 +202,7 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
             prediction_loss_only=True,
             # Micro-batches are lists of examples, not rows with columns.
             remove_unused_columns=False,
-            # The collator makes small tensors of tokens; pinned memory gains nothing, and warns on
-            # a CPU.
+            # For small tensors pinned memory gains nothing, and warns on a CPU.
             dataloader_pin_memory=False,
             disable_tqdm=True,
             report_to=[],

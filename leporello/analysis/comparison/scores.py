@@ -112,8 +112,7 @@ def scores_of(
     aggregates, count = [metric.aggregate(statistics) for statistics in table], len(table[0])
     plain = [Score(s.get(metric.headline, 0.0), s, None, None, count) for s in aggregates]
     summed = resampled(metric, table) if count else None
-    # No interval at all: without sums, `aggregate` would run once for each of 10,000 samples
-    # (decision 39).
+    # No interval: without sums, `aggregate` would run for each of 10,000 samples (decision 39).
     if summed is None:
         return plain
     from leporello.analysis.comparison.significance import bootstrap, holm, interval, randomisation

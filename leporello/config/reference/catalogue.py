@@ -54,11 +54,8 @@ def listing(
 ) -> dict[str, dict[str, str]]:
     """Returns names with their descriptions, by list.
 
-    Args:
-        files: Config files of the user, which are loaded; built-in names are read from a table.
-        what: Name of the only list, one of `KINDS_OF_THINGS`; all lists if empty.
-        word: Text that a name or its description must contain, in any case.
-        is_offline: Whether to return only pipelines that call no server and need no download.
+    `what` is the only list, one of `KINDS_OF_THINGS`; all if empty. A name or description must
+    contain `word`, in any case. Offline are pipelines that call no server and need no download.
     """
     if what and what not in KINDS_OF_THINGS:
         classes = ([*built_ins(kind), *plug_ins().get(kind.group, ())] for kind in ALL_KINDS)

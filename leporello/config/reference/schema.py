@@ -181,10 +181,7 @@ def _reference(
     annotation: Any,  # noqa: ANN401 -- a type
     values: dict[Any, tuple[str, JSON]],
 ) -> dict[str, JSON]:
-    """Adds the definition of a type to `values`, and returns a reference to it.
-
-    Parameters share about a hundred types: without definitions the schema is four times as long.
-    """
+    """Returns a reference to a type in `values`; without them the schema is four times as long."""
     if annotation not in values:
         values[annotation] = f"value{len(values)}", _value(annotation)
     return {"$ref": f"#/$defs/{values[annotation][0]}"}

@@ -32,10 +32,7 @@ def rounded(score: float) -> float:
 
 
 def as_text(value: JSON) -> str:
-    """Returns the text that is scored: the value itself, the text of its key `answer`, or JSON.
-
-    Raises TypeError if the value is not JSON, StageError if the text exceeds the limit.
-    """
+    """Returns the text that is scored: the value itself, the text of its key `answer`, or JSON."""
     if isinstance(value, dict) and isinstance(answer := value.get("answer"), str):
         value = answer
     if isinstance(value, str):

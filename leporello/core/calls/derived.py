@@ -82,10 +82,7 @@ def cached_chunks(
 def passages(
     chunks: Sequence[Chunk], makers: Sequence[object], make: Callable[[], Sequence[Chunk]]
 ) -> tuple[Chunk, ...]:
-    """Returns an enricher's passages for a document's chunks; reports its notes, also if cached.
-
-    `makers` are the enricher and the readers that it calls. `make` computes the passages.
-    """
+    """Returns the passages that an enricher and its readers, the `makers`, make, with its notes."""
     document = chunks[0].document
     memo = (*map(memo_key, makers), spans_hash(document, chunks))
     key = partial(passages_key, chunks, makers)

@@ -118,7 +118,7 @@ def _value_key(value: object) -> Hashable:
 
 
 def parameters_of(stage: object) -> dict[str, Any]:
-    """Returns the constructor parameters of an instance, without secrets.
+    """Returns an instance's constructor parameters, without secrets.
 
     Raises UnknownParametersError unless it is a frozen dataclass with its parameters as fields.
     """

@@ -33,10 +33,7 @@ _EXTRA_OF: Mapping[str, str] = {
 
 
 def require(feature: str, *packages: str) -> None:
-    """Raises UserError with the extra to install if packages, by import names, are not installed.
-
-    Nothing is imported. The message begins with `feature`.
-    """
+    """Raises UserError with the extra to install, unless packages are installed (import names)."""
     for package in packages:
         if not is_installed(package):
             raise UserError(

@@ -73,10 +73,7 @@ class Tree:
 
 
 def read_tree(path: ConfigSource) -> Tree:
-    """Reads a YAML file, or a mapping with the content of such a file.
-
-    Raises UserError if the file cannot be read, ConfigError if it is not YAML or has a key twice.
-    """
+    """Reads a YAML file, or a mapping with such content; raises UserError or ConfigError."""
     if isinstance(path, Mapping):
         text = json.dumps(path, default=str, ensure_ascii=False)
         return parse(text, Path("<mapping>"))
@@ -96,10 +93,7 @@ def read_tree(path: ConfigSource) -> Tree:
 
 
 def parse(text: str, file: Path | None) -> Tree:
-    """Parses YAML 1.2 text; an empty text is an empty mapping.
-
-    Raises ConfigError for keys that occur twice (all are listed), a syntax error, or a large text.
-    """
+    """Parses YAML 1.2 text, empty text as an empty mapping; raises ConfigError."""
     marks, directives = sum(map(text.count, "\n,[{")), text.count("%TAG")
     if len(text) > CONFIG_BYTES or marks > CONFIG_MARKS or directives > CONFIG_DIRECTIVES:
         limits = f"{CONFIG_BYTES >> 20} MiB, {CONFIG_MARKS:,} lines, commas and brackets,"

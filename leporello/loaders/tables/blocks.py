@@ -174,10 +174,7 @@ class _Sheet:
     def _is_header(
         self, rows: range, columns: range, above: HeaderRows, figures: Sequence[int]
     ) -> bool:
-        """Returns whether the first row names the columns below it, although figures are above.
-
-        It has words only, in upper or lower case as the names above, and figures below.
-        """
+        """Returns whether the first row, of words in the case of the names above, names columns."""
         row, below = self._cells(rows[:2], columns)
         words = [cell for cell in row if cell]
         cases = {name[:1].isupper() for name in above.names if name}
@@ -201,10 +198,7 @@ class _Sheet:
         return count
 
     def _notes(self, body: range, columns: range) -> int:
-        """Returns the number of the first row of notes below a table; the end without notes.
-
-        Notes are alone in the first column, and marked or longer than its other cells.
-        """
+        """Returns the first row of notes, alone in the first column, below a table; or its end."""
         start = body.stop - self._alone(body[1:], columns)
         cells = [row[0] for row in self._cells(body, columns[:1])] if start < body.stop else []
         longest = max(map(len, cells[: start - body.start]), default=0)
@@ -219,11 +213,7 @@ def _cut(rows: Rows, numbers: Iterable[int], columns: range) -> list[list[str]]:
 
 
 def _fits(rows: Rows, above: Rows, *, is_headed: bool) -> bool:
-    """Returns whether rows after a blank row belong to the table above.
-
-    They have figures in its columns of figures. In a table of words, rows with a header of their
-    own belong to it if the first row repeats one of its words.
-    """
+    """Returns whether rows after a blank row belong to the table above, by figures or words."""
     columns = [[cell for cell in column if cell] for column in zip(*above, strict=True)]
     figures = [
         c

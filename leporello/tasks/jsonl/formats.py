@@ -59,9 +59,8 @@ class LineRows(FileRows):
             file.seek(offset)
             while content := file.readline(self.limit + 1):
                 size = len(content)
-                # The rest of an oversized line is counted in blocks and dropped, so that a
-                # decompression bomb costs no memory. It keeps its number, like any row (decision
-                # 38).
+                # The rest of an oversized line is dropped in blocks, so that a decompression bomb
+                # costs no memory. It keeps its number, like any row (decision 38).
                 while size > self.limit and content and not content.endswith(b"\n"):
                     content = file.readline(_BLOCK)
                     size += len(content)
@@ -196,8 +195,7 @@ class TarRows(FileRows):
         try:
             with opened(self.local) as file:
                 file.seek(offset)
-                # `r:` rejects compression, in which no offset can be found; `unpacked` has removed
-                # it before.
+                # `r:` rejects compression, in which no offset can be found.
                 with tarfile.open(fileobj=file, mode="r:") as archive:
                     groups = itertools.groupby(_members(archive), lambda pair: pair[0])
                     for row, (key, pairs) in enumerate(groups, number):
@@ -225,8 +223,7 @@ class TarRows(FileRows):
         fields = {"id": key, "document_id": key}
         for member in documents:
             place = f"{self.file} {member.offset_data} {member.size} {member.name}"
-            # A reference, not the content: documents are read when their examples run. No path
-            # contains NUL.
+            # A reference: documents are read when their examples run. No path contains NUL.
             fields["document"] = f"\0{place}"
         content = b"{}"
         for member in described:

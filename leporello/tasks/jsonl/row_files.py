@@ -57,8 +57,7 @@ class RowFiles:
             return Row(id=name, document="", document_id=name)
         fields = decode(line.content) if isinstance(line.content, bytes) else line.content
         if self.columns or fields is line.content:
-            # Renamed before validation, so that a field means the same in every format (decision
-            # 38).
+            # Renamed before validation, so that a field means the same in every format.
             fields = {"id": self.name(line.number), **line.given, **renamed(fields, self.columns)}
         elif line.given:
             fields = {**line.given, **fields}

@@ -57,10 +57,7 @@ class RowPlace(NamedTuple):
 def grouped(
     table: sqlite3.Connection, path: Path, places: Iterable[RowPlace]
 ) -> Iterator[RowPlace]:
-    """Stores rows in a table, and returns them grouped by document, otherwise in their order.
-
-    SQLite moves a large table to a temporary file. Raises UserError if the disk is full.
-    """
+    """Stores rows in a table, and returns them grouped by document, otherwise in their order."""
     with disk_errors(f"{path}: the table of its rows"):
         table.executescript(UNPROTECTED + _TABLE)
         table.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", places)
@@ -120,8 +117,7 @@ class Scan:
                 self._reads_all = False
                 for text in error.faults:
                     self._fault(line.number, text)
-                # A file in the wrong format has a fault in every row, and nobody reads millions of
-                # them.
+                # A file in the wrong format has a fault in every row.
                 if len(self._faults) > _MOST_FAULTS:
                     return
             else:

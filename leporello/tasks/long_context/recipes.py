@@ -40,8 +40,7 @@ class Context:
 class Recipe:
     """Way to write the texts of a task."""
 
-    # Function that returns a text, from a random generator, a size, and the number of the example
-    # from 0.
+    # Function that returns a text from a random generator, a size, and the example's number.
     write: Callable[[Random, int, int], Context]
     step: int = 10  # number of which sizes are multiples
     most: int | None = None  # largest size; None means no limit

@@ -77,8 +77,7 @@ class Ruler(Generated):
         sources = [
             *(self.name, self.length, self.samples, self.seed, source.sha256 if source else ""),
             self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer),
-            # Generated examples depend on nothing else, so their runs have fingerprints as usual
-            # (decision 45).
+            # Generated examples depend on nothing else, so their runs have fingerprints.
             file_of("ruler").read_text(encoding="utf-8"),
             version("wonderwords")
             if settings["task"] in ("niah", "common_words_extraction")

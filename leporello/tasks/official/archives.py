@@ -43,8 +43,7 @@ def data_directory(folder: Path | None) -> Path:
 class Archive:
     """The rows of a split, in their file."""
 
-    # A zip, a bz2 file, plain JSON Lines, a Parquet file (whose rows are its lines), or a JSON list
-    # of objects without inner ones.
+    # A zip, a bz2 file, JSON Lines, Parquet (rows are lines), or a JSON list of flat objects.
     path: Path
     members: tuple[str, ...] = ()  # names in a zip, of which the first that exists is read
 
@@ -52,10 +51,7 @@ class Archive:
         return f"{self.path} ({self.members[0]})" if self.members else str(self.path)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yields line numbers from 1 and lines, including blank ones; one line is in memory.
-
-        Raises UserError if the file is truncated or damaged, or has no such member.
-        """
+        """Yields line numbers from 1 and lines, also blank ones; raises UserError if damaged."""
         number = 0
         if self.path.suffix == ".parquet":
             for number, _, _, fields, _ in ParquetRows(self.path, self.path, ROW_BYTES, ()).rows():

@@ -83,8 +83,7 @@ def _download(published: Published, path: Path) -> None:
     try:
         with FileLock(lock, timeout=0):
             remote = get_hf_file_metadata(url, timeout=_TIMEOUT, endpoint=endpoint)
-            # By version, so the rest of a new file is never appended to the beginning of an old
-            # one.
+            # By version, so the rest of a new file is never appended to an old one.
             partial = path.with_name(f".{path.name}.{(remote.etag or '')[:16]}.part")
             _complete(url, remote, partial)
             _check(remote, partial)

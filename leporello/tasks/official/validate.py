@@ -59,10 +59,7 @@ class RowIndex:
         self._without: dict[str, None] = {}  # ids of examples without a reference
 
     def read(self) -> Iterator[DocumentRows]:
-        """Reads all rows, then yields the documents in the order of their first rows.
-
-        Raises ConfigError for faulty and contradicting rows; UserError without any row.
-        """
+        """Reads all rows, then yields the documents in the order of their first rows."""
         digest, number = hashlib.sha256(), 0
         for line, content in self._archive.lines():
             digest.update(content)
