@@ -45,7 +45,7 @@ LARGEST_STREAM = 2**26  # bytes; pdfium needs sixteen times as many for text
 _DENSEST = 1032  # highest compression ratio of deflate
 _HEAD = 2**10  # bytes before a stream that contain its filters
 _BLOCK = 2**16
-_STREAM = re.compile(rb"\bstream\r?\n")
+_STREAM = re.compile(rb"stream(?<=\bstream)\r?\n")
 _UNSEEN = re.compile(rb"/Image\b|/EmbeddedFile\b")  # streams that are not unpacked for text
 
 

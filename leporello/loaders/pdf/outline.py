@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐’'][^\W\d_]+)*")
+_HYPHENS = ("-", "‐", HYPHEN)
 _HYPHENATED = re.compile(rf"(?<![^\W_])([^\W_]++)[-‐{HYPHEN}]$")
 _PARTED = re.compile(rf"(?<![^\W\d_])([^\W\d_]++){HYPHEN}(?=([^\W\d_]++))")
 _BEGINNING = re.compile(r"[^\W\d_]+")
@@ -78,12 +79,17 @@ def _between(last: str, line: PageLine, vocabulary: set[str], *, first: bool) ->
     """Returns the separator of two lines, and whether a hyphen before it stays."""
     if not last:
         return "", True
-    before, after = _HYPHENATED.search(last), _BEGINNING.match(line.text)
+    before, after = _hyphenated(last), _BEGINNING.match(line.text)
     if before and after and "\t" not in last and "\t" not in line.text:
         return "", not _is_one_word(before[1], after[0], vocabulary)
     continues = after is not None and after[0][0].islower() and not _ENDS.search(last)
     opens = line.opens and not (continues and (first or "\t" not in line.text + last))
     return ("\n\n" if opens or (first and not continues) else "\n"), True
+
+
+def _hyphenated(line: str) -> re.Match[str] | None:
+    """Returns the part of a word before a hyphen at the end of a line."""
+    return _HYPHENATED.search(line) if line.endswith(_HYPHENS) else None
 
 
 def _is_one_word(before: str, after: str, vocabulary: set[str]) -> bool:
@@ -102,7 +108,7 @@ def _vocabulary(lines: Iterable[str]) -> set[str]:
     parted = False
     for line in lines:
         words = _WORD.findall(_PARTED.sub(" ", line.lower()) if HYPHEN in line else line.lower())
-        hyphenated = _HYPHENATED.search(line) is not None
+        hyphenated = _hyphenated(line) is not None
         vocabulary.update(words[parted : len(words) - hyphenated])
         parted = hyphenated
     return vocabulary

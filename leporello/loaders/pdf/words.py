@@ -25,19 +25,20 @@ if TYPE_CHECKING:
 HYPHEN = "\u00ad"  # ends a fragment if its word may continue in the next line
 
 # Pdfium marks a hyphen that ends a line, and leaves out the line's end.
-_WORD = re.compile("[^\\s\0\2\ufffe]+[\2\ufffe]?|[\2\ufffe]")
+_WORD = re.compile("[^\0\2\ufffe\\s]+[\2\ufffe]?|[\2\ufffe]")
 # Words that pdfium may have joined, and the least gap between words in heights of the type.
-_SUSPECT = re.compile(r"[a-z][.,;:)][A-Za-z]{2}|[a-z]{2}[A-Z][a-z]")
+_SUSPECT = re.compile(r"[a-z](?:[.,;:)][A-Za-z]{2}|[a-z][A-Z][a-z])")
 _SUSPECTS, _WORD_GAP = 12, 0.1
-_UNDECODABLE = re.compile("[\ufffd\ue000-\uf8ff\ud800-\udfff\1-\x08\x0e-\x1f\ufff0-\ufffb]+")
+_UNKNOWN = "\ufffd\ue000-\uf8ff\ud800-\udfff\1-\x08\x0e-\x1f\ufff0-\ufffb"
+_UNDECODABLE = re.compile(f"[{_UNKNOWN}]+")
 _BOLD = re.compile(r"bold|black|heavy|demi|medi(?!um)|CMBX|SFBX", re.IGNORECASE)
 # Accents that TeX prints over the next letter.
 _ACCENTS = str.maketrans(
     "´ˆ˜¯˘˙¨˚˝ˇ¸˛", "\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327\u0328"
 )
 _ACCENTED = re.compile(r"([´¯˘˙¨˚˝ˇ¸˛]|(?<=[^\W\d_])[ˆ˜])([^\W\d_])")
-# Whether a page has any of that; most have hyphens.
-_ODD = re.compile(f"[ﬀ-ﬆ\u00ad\2\ufffe]|{_UNDECODABLE.pattern}|{_ACCENTED.pattern}")
+# Characters of all that; most pages have hyphens.
+_ODD = re.compile(f"[ﬀ-ﬆ\u00ad\2\ufffe{_UNKNOWN}´ˆ˜¯˘˙¨˚˝ˇ¸˛]")
 _MARK = re.compile("[\2\ufffe]")
 _LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", HYPHEN: ""}
