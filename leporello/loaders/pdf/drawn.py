@@ -7,7 +7,7 @@ from bisect import bisect, bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from leporello.loaders.pdf.objects import Handle
+from leporello.loaders.pdf.pdfium import Floats, Pointer, function
 
 SAME = 3.0  # points: lines at smaller distances, and the edges of a thick line, are one line
 _TOUCHING = 2.0  # points between lines that meet
@@ -22,18 +22,15 @@ Line = tuple[float, float, float]
 Box = tuple[float, float, float, float]
 
 
-def boxes(paths: Sequence[Handle]) -> list[Box]:
+def boxes(paths: Sequence[Pointer]) -> list[Box]:
     """Returns the boxes of drawn lines, and of the straight edges of stroked shapes."""
     if len(paths) > _MOST_PATHS:
         return []
-    from pypdfium2 import raw
-
-    bounds_of = raw.FPDFPageObj_GetBounds
+    bounds_of, sides = function("FPDFPageObj_GetBounds"), Floats(4)
     boxes: list[Box] = []
-    a, b, c, d = sides = [ctypes.c_float() for _ in range(4)]
     for path in paths:
-        bounds_of(path, *sides)
-        west, south, east, north = a.value, b.value, c.value, d.value
+        bounds_of(path, *sides.pointers)
+        west, south, east, north = sides.values[:]
         if east - west <= SAME or north - south <= SAME:
             boxes.append((west, -north, east, -south))
         else:
@@ -41,32 +38,33 @@ def boxes(paths: Sequence[Handle]) -> list[Box]:
     return boxes
 
 
-def _frame(path: Handle) -> Iterator[Box]:
+def _frame(path: Pointer) -> Iterator[Box]:
     """Yields the straight edges of a stroked shape."""
     from pypdfium2 import raw
 
     mode, stroke = ctypes.c_int(), ctypes.c_int()
-    raw.FPDFPath_GetDrawMode(path, mode, stroke)
-    count = raw.FPDFPath_CountSegments(path) if stroke.value else 0
-    if count > _MOST_SEGMENTS:
+    function("FPDFPath_GetDrawMode")(path, ctypes.byref(mode), ctypes.byref(stroke))
+    count = function("FPDFPath_CountSegments")(path) if stroke.value else 0
+    if not 0 < count <= _MOST_SEGMENTS:
         return
-    matrix, x, y = raw.FS_MATRIX(), ctypes.c_float(), ctypes.c_float()
-    raw.FPDFPageObj_GetMatrix(path, matrix)
+    matrix, place = Floats(6), Floats(2)
+    function("FPDFPageObj_GetMatrix")(path, matrix.values)
+    a, b, c, d, e, f = matrix.values
+    segment_of, point_of = function("FPDFPath_GetPathSegment"), function("FPDFPathSegment_GetPoint")
+    kind_of, closes = function("FPDFPathSegment_GetType"), function("FPDFPathSegment_GetClose")
     start = last = (0.0, 0.0)
     for i in range(count):
-        segment = raw.FPDFPath_GetPathSegment(path, i)
-        kind = raw.FPDFPathSegment_GetType(segment)
-        raw.FPDFPathSegment_GetPoint(segment, x, y)
-        point = (
-            matrix.a * x.value + matrix.c * y.value + matrix.e,
-            -matrix.b * x.value - matrix.d * y.value - matrix.f,
-        )
+        segment = segment_of(path, i)
+        kind = kind_of(segment)
+        point_of(segment, *place.pointers)
+        x, y = place.values
+        point = a * x + c * y + e, -b * x - d * y - f
         if kind == raw.FPDF_SEGMENT_MOVETO:
             start = point
         elif kind == raw.FPDF_SEGMENT_LINETO:
             yield _between(last, point)
         last = point
-        if raw.FPDFPathSegment_GetClose(segment):
+        if closes(segment):
             yield _between(last, start)
             last = start
 

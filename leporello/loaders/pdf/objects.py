@@ -8,15 +8,16 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
+
+from leporello.loaders.pdf.pdfium import Floats, Pointer, function
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from pypdfium2 import PdfPage
 
-# Pages, objects and functions of pdfium, which has no types.
-Handle: TypeAlias = Any
+    from leporello.loaders.pdf.characters import Characters
 
 _COVERED = 0.5  # of a page: a larger picture is likely a scan of the page
 _NESTED = 15  # forms within forms
@@ -55,11 +56,11 @@ class PageObjects:
     covered: float = 0.0  # share of the page that the pictures cover
     blank: bool = True  # whether the page is empty
     texts: int = 0  # number of text objects
-    invisible: set[int] = field(default_factory=set)  # text that is not drawn
-    white: set[int] = field(default_factory=set)  # white text without another color behind it
+    invisible: set[int | None] = field(default_factory=set)  # text that is not drawn
+    white: set[int | None] = field(default_factory=set)  # white text on no other color
     # Text that may be white on white, or on a hidden layer
-    doubtful: set[int] = field(default_factory=set)
-    paths: list[Handle] = field(default_factory=list)  # drawn lines and shapes outside forms
+    doubtful: set[int | None] = field(default_factory=set)
+    paths: list[Pointer] = field(default_factory=list)  # drawn lines and shapes outside forms
 
     @property
     def scanned(self) -> bool:
@@ -79,32 +80,29 @@ class Visibility:
 
     def __init__(self, page: PdfPage, objects: PageObjects) -> None:
         """Takes a page and its objects."""
-        from pypdfium2 import raw
-
-        self._text_object = raw.FPDFText_GetTextObject
         self.is_layer = 0 < objects.texts == len(objects.invisible)
         is_read = objects.scanned or self.is_layer
         self._page, self._doubtful = page, objects.doubtful
         self._hidden = objects.white if is_read else objects.white | objects.invisible
         self.is_certain = not self._hidden and not self._doubtful
 
-    def is_seen(self, textpage: Handle, first: int, last: int) -> bool:
+    def is_seen(self, characters: Characters, first: int, last: int) -> bool:
         """Returns whether a word is seen."""
-        item = _address(self._text_object(textpage, first))
+        item = characters.text_object(first)
         if item in self._doubtful:
-            return self._has_ink(textpage, first, last)
+            return self._has_ink(characters, first, last)
         return item not in self._hidden
 
-    def _has_ink(self, textpage: Handle, first: int, last: int) -> bool:
+    def _has_ink(self, characters: Characters, first: int, last: int) -> bool:
         """Returns whether the rendered page has several colors where a word is."""
         from pypdfium2 import raw
 
         height, width = self._picture.shape
         xs, ys = [], []
-        box, x, y = raw.FS_RECTF(), ctypes.c_int(), ctypes.c_int()
+        x, y = ctypes.c_int(), ctypes.c_int()
         for at in (first, last):
-            raw.FPDFText_GetLooseCharBox(textpage, at, box)
-            for corner in ((box.left, box.bottom), (box.right, box.top)):
+            west, north, east, south = characters.box(at)
+            for corner in ((west, south), (east, north)):
                 raw.FPDF_PageToDevice(self._page, 0, 0, width, height, 0, *corner, x, y)
                 xs.append(min(max(x.value, 0), width - 1))
                 ys.append(min(max(y.value, 0), height - 1))
@@ -125,23 +123,27 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
     """
     from pypdfium2 import raw
 
-    objects = PageObjects(blank=raw.FPDFPage_CountObjects(page) == 0)
     text, image, path = raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH
-    mode_of, color_of = raw.FPDFTextObj_GetTextRenderMode, raw.FPDFPageObj_GetFillColor
+    mode_of, color_of = (
+        function("FPDFTextObj_GetTextRenderMode"),
+        function("FPDFPageObj_GetFillColor"),
+    )
     red, green, blue, opacity = color = [ctypes.c_uint() for _ in range(4)]
+    pointers = [*map(ctypes.byref, color)]
+    objects = PageObjects(blank=raw.FPDFPage_CountObjects(page) == 0)
     white = []
     for item, kind, nested in _objects(page):
         if kind == text:
             objects.texts += 1
-            color_of(item, *color)
+            color_of(item, *pointers)
             is_white = red.value >= _WHITE and green.value >= _WHITE and blue.value >= _WHITE
             mode = mode_of(item)
             if mode in _UNSEEN or not opacity.value:
-                objects.invisible.add(_address(item))
+                objects.invisible.add(item.value)
             if is_white and (mode == 0 or mode in _UNSEEN):
                 white.append((item, nested))
             if layers and (nested or _is_layered(item)):
-                objects.doubtful.add(_address(item))
+                objects.doubtful.add(item.value)
         elif kind == image:
             objects.pictures += 1
             west, south, east, north = _bounds(item)
@@ -153,7 +155,7 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
     return objects
 
 
-def _find_white(page: PdfPage, texts: Sequence[tuple[Handle, bool]], objects: PageObjects) -> None:
+def _find_white(page: PdfPage, texts: Sequence[tuple[Pointer, bool]], objects: PageObjects) -> None:
     """Adds white texts: bounds within forms have other units, so that these need a look."""
     grounds = [
         (_bounds(item), nested) for item, kind, nested in _objects(page) if _colors(item, kind)
@@ -161,75 +163,71 @@ def _find_white(page: PdfPage, texts: Sequence[tuple[Handle, bool]], objects: Pa
     in_forms = any(nested for _, nested in grounds)
     for text, nested in texts:
         if nested or in_forms:
-            objects.doubtful.add(_address(text))
+            objects.doubtful.add(text.value)
             continue
         west, south, east, north = _bounds(text)
         if not any(
             w < east and west < e and s < north and south < n for (w, s, e, n), _ in grounds
         ):
-            objects.white.add(_address(text))
+            objects.white.add(text.value)
 
 
-def _colors(item: Handle, kind: int) -> bool:
+def _colors(item: Pointer, kind: int) -> bool:
     """Returns whether an object colors an area, so that white text on it is seen."""
     from pypdfium2 import raw
 
     if kind != raw.FPDF_PAGEOBJ_PATH:
         return kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING)
     mode, stroke = ctypes.c_int(), ctypes.c_int()
-    if not raw.FPDFPath_GetDrawMode(item, mode, stroke) or not mode.value:
+    has_mode = function("FPDFPath_GetDrawMode")(item, ctypes.byref(mode), ctypes.byref(stroke))
+    if not has_mode or not mode.value:
         return False
     color = [ctypes.c_uint() for _ in range(4)]
-    is_plain = raw.FPDFPageObj_GetFillColor(item, *color)
+    is_plain = function("FPDFPageObj_GetFillColor")(item, *map(ctypes.byref, color))
     return not (is_plain and min(c.value for c in color[:3]) >= _WHITE)
 
 
-def _is_layered(item: Handle) -> bool:
+def _is_layered(item: Pointer) -> bool:
     """Returns whether an object belongs to a layer."""
-    from pypdfium2 import raw
-
     name, size = (ctypes.c_ushort * 3)(), ctypes.c_ulong()
-    marks = (raw.FPDFPageObj_GetMark(item, i) for i in range(raw.FPDFPageObj_CountMarks(item)))
+    room, needed = ctypes.c_ulong(ctypes.sizeof(name)), ctypes.byref(size)
+    mark_of, name_of = function("FPDFPageObj_GetMark"), function("FPDFPageObjMark_GetName")
+    marks = (mark_of(item, i) for i in range(function("FPDFPageObj_CountMarks")(item)))
     return any(
-        raw.FPDFPageObjMark_GetName(mark, name, ctypes.sizeof(name), size)
-        and bytes(name) == "OC\0".encode("utf-16-le")
+        name_of(mark, name, room, needed) and bytes(name) == "OC\0".encode("utf-16-le")
         for mark in marks
     )
 
 
-def _address(item: Handle) -> int:
-    return ctypes.addressof(item.contents) if item else 0
-
-
-def _bounds(item: Handle) -> tuple[float, float, float, float]:
+def _bounds(item: Pointer) -> tuple[float, float, float, float]:
     """Returns the left, lower, right and upper bounds of an object, in points."""
-    from pypdfium2 import raw
+    sides = Floats(4)
+    function("FPDFPageObj_GetBounds")(item, *sides.pointers)
+    west, south, east, north = sides.values
+    return west, south, east, north
 
-    west, south, east, north = sides = [ctypes.c_float() for _ in range(4)]
-    raw.FPDFPageObj_GetBounds(item, *sides)
-    return west.value, south.value, east.value, north.value
 
-
-def _objects(page: PdfPage) -> Iterator[tuple[Handle, int, bool]]:
+def _objects(page: PdfPage) -> Iterator[tuple[Pointer, int, bool]]:
     """Yields objects, their kinds and whether they are in a form; the form is before them."""
     from pypdfium2 import raw
 
-    kind_of, form = raw.FPDFPageObj_GetType, raw.FPDF_PAGEOBJ_FORM
-    top = page.raw
+    object_of, kind_of = function("FPDFPage_GetObject"), function("FPDFPageObj_GetType")
+    form, top = raw.FPDF_PAGEOBJ_FORM, page.raw
     for i in range(raw.FPDFPage_CountObjects(top)):
-        item = raw.FPDFPage_GetObject(top, i)
+        item = object_of(top, i)
         kind = kind_of(item)
         yield item, kind, False
         if kind == form:
             yield from _nested(item, _NESTED)
 
 
-def _nested(parent: Handle, depth: int) -> Iterator[tuple[Handle, int, bool]]:
+def _nested(parent: Pointer, depth: int) -> Iterator[tuple[Pointer, int, bool]]:
     from pypdfium2 import raw
 
-    for i in range(raw.FPDFFormObj_CountObjects(parent)):
-        item = raw.FPDFFormObj_GetObject(parent, i)
-        kind = raw.FPDFPageObj_GetType(item)
+    object_of, kind_of = function("FPDFFormObj_GetObject"), function("FPDFPageObj_GetType")
+    for i in range(function("FPDFFormObj_CountObjects")(parent)):
+        item = object_of(parent, i)
+        kind = kind_of(item)
         yield item, kind, True
         if depth and kind == raw.FPDF_PAGEOBJ_FORM:
             yield from _nested(item, depth - 1)

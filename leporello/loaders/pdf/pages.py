@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
 from leporello.core.records import Loss
 from leporello.loaders.pdf import drawn
+from leporello.loaders.pdf.characters import Characters
 from leporello.loaders.pdf.fragments import Fragment, turned, upright
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
@@ -91,8 +93,10 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     visibility = Visibility(page, objects)
     boxes = drawn.boxes(objects.paths)
     grids = drawn.grids(boxes)
-    words = WordReader(page, visibility, drawn.Walls(grids) if grids else None)
-    words.read()
+    with closing(page.get_textpage()) as textpage:
+        walls = drawn.Walls(grids) if grids else None
+        words = WordReader(Characters(textpage), visibility, walls)
+        words.read()
     corners = (west, south), (east, north)
     areas = [_area(turn, corners) for turn in range(5)]
     visible = [(f, turn) for f, turn in words.fragments if _is_on_page(f, areas[turn])]

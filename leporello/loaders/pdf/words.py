@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import math
 import re
-import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
-from leporello.loaders.pdf.fragments import SLANTED, Fragment, turned
-from leporello.loaders.pdf.objects import Handle, Visibility
+from leporello.loaders.pdf.characters import Characters, Word
+from leporello.loaders.pdf.fragments import SLANTED, Fragment
+from leporello.loaders.pdf.objects import Visibility
 from leporello.loaders.pdf.raised import SMALLER, TOUCHING, attached, fraction, level
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
-
     from leporello.loaders.pdf.drawn import Walls
 
 HYPHEN = "\u00ad"  # ends a fragment if its word may continue in the next line
@@ -31,7 +27,6 @@ _SUSPECT = re.compile(r"[a-z](?:[.,;:)][A-Za-z]{2}|[a-z][A-Z][a-z])")
 _SUSPECTS, _WORD_GAP = 12, 0.1
 _UNKNOWN = "\ufffd\ue000-\uf8ff\ud800-\udfff\1-\x08\x0e-\x1f\ufff0-\ufffb"
 _UNDECODABLE = re.compile(f"[{_UNKNOWN}]+")
-_BOLD = re.compile(r"bold|black|heavy|demi|medi(?!um)|CMBX|SFBX", re.IGNORECASE)
 # Accents that TeX prints over the next letter.
 _ACCENTS = str.maketrans(
     "´ˆ˜¯˘˙¨˚˝ˇ¸˛", "\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327\u0328"
@@ -51,11 +46,6 @@ _FLAT = 0.08  # of the type's height: larger differences are raised or lowered c
 # Figures within a word that may be raised or lowered: beside letters or signs.
 _FIGURE = re.compile(r"\d(?:(?=[^\s\d])|(?<=[^\W\d_]\d))")
 _INITIAL = 0.45  # of a large initial's height: the type after it
-_ASLANT = 0.1  # of 90°
-
-
-# Beginning and end of a word along its line, its baseline, and the height of its type, in points.
-_Word: TypeAlias = tuple[float, float, float, float]
 
 
 class _Glyph(NamedTuple):
@@ -74,51 +64,40 @@ class WordReader:
         hidden: Number of characters that are not seen.
     """
 
-    def __init__(self, page: PdfPage, visibility: Visibility, walls: Walls | None) -> None:
-        """Takes a page, what of it is seen, and the lines between cells."""
-        from pypdfium2 import raw
-
-        self._page, self._raw, self._visibility = page, raw, visibility
-        self._walls = walls
+    def __init__(self, characters: Characters, visibility: Visibility, walls: Walls | None) -> None:
+        """Takes the characters of a page, what of it is seen, and the lines between cells."""
+        self._characters, self._visibility, self._walls = characters, visibility, walls
+        self._text, self._odd = characters.text, _ODD.search(characters.text) is not None
         self.fragments: list[tuple[Fragment, int]] = []
         self.undecodable = self.hidden = 0
         self._ends: list[int] = []  # number of each fragment's last character
-        self._x, self._y, self._box = ctypes.c_double(), ctypes.c_double(), raw.FS_RECTF()
-        self._origin, self._loose_box = raw.FPDFText_GetCharOrigin, raw.FPDFText_GetLooseCharBox
-        self._matrix, self._name = raw.FS_MATRIX(), ctypes.create_string_buffer(100)
         self._height = self._tolerance = 0.0  # of the last fragment's type
         self._level = 0  # of the last character
-        self._last = (0.0, 0.0, 0.0)  # beginning, end and baseline of the last word
+        self._last = (0.0, 0.0, 0.0, 0.0)  # the last word
 
     def read(self) -> None:
         """Reads all words."""
-        textpage = self._page.get_textpage()
-        self._textpage = textpage.raw
-        try:
-            text = self._text = _text(textpage)
-            odd = self._odd = _ODD.search(text) is not None
-            end, turn, certain = 0, 0, self._visibility.is_certain
-            breaks = self._breaks(text)
-            broken = frozenset(breaks)
-            for at, stop in _spans(text, breaks):
-                between = " " if at in broken else text[end:at]
-                breaks_line = "\n" in between
-                if breaks_line or (odd and text[end - 1] in "\2\ufffe") or not self.fragments:
-                    turn = self._turn(at)
-                if not certain and not self._visibility.is_seen(self._textpage, at, stop - 1):
-                    self.hidden += stop - at
-                    continue
-                place = self._place(at, stop - 1, turn)
-                if (
-                    turn or self._level or not self._ends or breaks_line
-                    or not self._extends(at, stop - 1, place)
-                ):  # fmt: skip
-                    self._add(at, stop - 1, turn, place, " " not in between)
-                end = stop
-            for (fragment, _), last in zip(self.fragments, self._ends, strict=True):
-                fragment.bold = fragment.bold and self._type(last)[1]
-        finally:
-            textpage.close()
+        text, odd, characters = self._text, self._odd, self._characters
+        certain, fragments, extends = self._visibility.is_certain, self.fragments, self._extends
+        breaks = self._breaks(text)
+        broken = frozenset(breaks)
+        end = turn = 0
+        line_end = _line_end(text, 0)
+        for at, stop in _spans(text, breaks):
+            opens = not fragments or (line_end < at and at not in broken)
+            if opens or (odd and text[end - 1] in "\2\ufffe"):
+                turn = characters.turn(at)
+            if not certain and not self._visibility.is_seen(characters, at, stop - 1):
+                self.hidden += stop - at
+                continue
+            word = characters.place(at, stop - 1, turn)
+            if turn or opens or self._level or not extends(at, stop - 1, word):
+                self._add(at, stop - 1, turn, word, at not in broken and " " not in text[end:at])
+            end = stop
+            if line_end < end:
+                line_end = _line_end(text, end)
+        for (fragment, _), last in zip(fragments, self._ends, strict=True):
+            fragment.bold = fragment.bold and characters.type(last)[1]
 
     def _breaks(self, text: str) -> Sequence[int]:
         """Returns where words begin without a blank, which pdfium leaves out of tight type."""
@@ -129,31 +108,31 @@ class WordReader:
 
     def _gaps(self, first: int, stop: int) -> list[int]:
         """Returns the characters after gaps in a word, unless all its letters are apart."""
-        box, gaps, right = self._box, list[int](), math.inf
+        gaps, right = list[int](), math.inf
         for at in range(first, stop):
-            self._loose_box(self._textpage, at, box)
-            if box.left - right > _WORD_GAP * (box.top - box.bottom):
+            west, east, height = self._characters.extent(at, 0)
+            if west - right > _WORD_GAP * height:
                 gaps.append(at)
-            right = box.right
+            right = east
         return gaps if 3 * len(gaps) <= stop - first else []
 
-    def _add(self, first: int, last: int, turn: int, place: _Word, touches: bool) -> None:
+    def _add(self, first: int, last: int, turn: int, place: Word, touches: bool) -> None:
         """Adds a word; upright lines divide it where letters are apart."""
         x0, x1, y, height = place
         if turn or not self._walls or first == last or not self._walls.part(x0, x1, y):
             self._add_word(first, last, turn, place, touches)
             return
-        box, right, edges = self._box, math.inf, [first]
+        right, edges = math.inf, [first]
         for at in range(first, last + 1):
-            self._loose_box(self._textpage, at, box)
-            if box.left - right > _WORD_GAP * height and self._walls.part(right, box.left, y):
+            west, east, _ = self._characters.extent(at, 0)
+            if west - right > _WORD_GAP * height and self._walls.part(right, west, y):
                 edges.append(at)
-            right = box.right
+            right = east
         for begin, stop in pairwise([*edges, last + 1]):
-            part = self._place(begin, stop - 1, 0)
+            part = self._characters.place(begin, stop - 1, 0)
             self._add_word(begin, stop - 1, 0, part, touches and begin == first)
 
-    def _extends(self, first: int, last: int, place: _Word) -> bool:
+    def _extends(self, first: int, last: int, place: Word) -> bool:
         """Adds a word to the last fragment if it follows on the same baseline: most words."""
         tolerance = self._tolerance
         x0, x1, y, height = place
@@ -168,7 +147,7 @@ class WordReader:
         ):
             return False
         if not -tolerance < height - self._height < tolerance and last > first:
-            if abs(self._baseline(last, 0) - y) > tolerance:
+            if abs(self._characters.baseline(last, 0) - y) > tolerance:
                 return False
             if height > SMALLER * self._height:  # other type
                 self._height, self._tolerance = height, _FLAT * height
@@ -184,33 +163,37 @@ class WordReader:
             before.text += f" {word}"
             if x1 > end:
                 before.x1 = x1
-            self._ends[-1], self._last = last, (x0, x1, y)
+            self._ends[-1], self._last = last, place
         return True
 
-    def _add_word(self, first: int, last: int, turn: int, place: _Word, touches: bool) -> None:
+    def _add_word(self, first: int, last: int, turn: int, place: Word, touches: bool) -> None:
         """Adds a word to the last fragment if it follows closely, otherwise begins a fragment."""
-        x0, x1, y, height = place
+        x0, _, y, height = place
         touches = touches and height > _INITIAL * self._height
         before = self._before((x0, y), turn, touches, height < SMALLER * self._height)
         if before is None:
             self._height, self._tolerance = height, _FLAT * height
         elif touches and self._is_mark(before, y, height):
             before.text, self._level = attached("", 0, before.text, 1), 1
-            before.y, before.size = y, self._type(first)[0]
+            before.y, before.size = y, self._characters.type(first)[0]
             self._height, self._tolerance = height, _FLAT * height
         shifted = before is not None and abs(y - before.y) > _FLAT * before.size
         touches = touches and before is not None and (self._level != 0 or shifted)
         base, runs = first, [(self._text[first : last + 1], 0)]
         if turn < SLANTED and (touches or shifted or not self._is_level(first, last, turn, y)):
-            if (angle := self._turn(first)) != turn:  # it changed within a line
-                self._add_word(first, last, angle, self._place(first, last, angle), touches=False)
+            if (angle := self._characters.turn(first)) != turn:  # it changed within a line
+                self._add_word(
+                    first, last, angle, self._characters.place(first, last, angle), touches=False
+                )
                 return
             glyphs = [self._glyph(at, turn) for at in range(first, last + 1)]
             for at, (a, b) in enumerate(pairwise(glyphs), first):
                 if abs(a.y - b.y) > max(a.height, b.height):  # pdfium left out the end of a line
                     parts = (first, at, touches), (at + 1, last, False)
                     for begin, end, is_close in parts:
-                        self._add_word(begin, end, turn, self._place(begin, end, turn), is_close)
+                        self._add_word(
+                            begin, end, turn, self._characters.place(begin, end, turn), is_close
+                        )
                     return
             base, runs = self._runs(glyphs, first, before.y if before and shifted else None)
         if self._odd and not (runs[0][0].isascii() and runs[0][0].isprintable() and len(runs) == 1):
@@ -218,7 +201,7 @@ class WordReader:
             runs = [(text, now) for raw, now in runs if (text := self._decoded(raw, alone))]
         if runs:
             before = before or self._begin(base, turn, (x0, y if base == first else None))
-            self._append(before, runs, touches, (x0, x1, y))
+            self._append(before, runs, touches, place)
             self._ends[-1] = last
 
     def _before(
@@ -250,11 +233,11 @@ class WordReader:
         before: Fragment,
         runs: Sequence[tuple[str, int]],
         touches: bool,
-        place: tuple[float, float, float],
+        place: Word,
     ) -> None:
-        """Adds a word that begins, ends and has its baseline at a place."""
-        x0, x1, y = place
-        west, east, above = self._last
+        """Adds a word at a place."""
+        x0, x1, y, _ = place
+        west, east, above, _ = self._last
         reach = _SAME_LINE * before.size
         is_under = y - above > reach and abs(x0 + x1 - west - east) < reach
         if is_under and before.text and (text := fraction(before.text, runs)):
@@ -269,37 +252,25 @@ class WordReader:
         self._last = place
 
     def _begin(self, base: int, turn: int, place: tuple[float, float | None]) -> Fragment:
-        (x0, y), (size, bold) = place, self._type(base)
-        y = self._baseline(base, turn) if y is None else y
+        (x0, y), (size, bold) = place, self._characters.type(base)
+        y = self._characters.baseline(base, turn) if y is None else y
         fragment = Fragment("", x0, x0, y, size, bold, len(self.fragments))
         self.fragments.append((fragment, turn))
         self._ends.append(base)
         self._level = 0
         return fragment
 
-    def _turn(self, at: int) -> int:
-        """Returns a character's rotation in multiples of 90°; `SLANTED` for other angles."""
-        turns = self._raw.FPDFText_GetCharAngle(self._textpage, at) / (math.pi / 2)
-        return -round(turns) % 4 if abs(turns - round(turns)) < _ASLANT else SLANTED
-
-    def _type(self, at: int) -> tuple[float, bool]:
-        """Returns the size in points of a character's type, and whether it is bold."""
-        raw, textpage, matrix, name = self._raw, self._textpage, self._matrix, self._name
-        size = raw.FPDFText_GetFontSize(textpage, at)
-        if raw.FPDFText_GetMatrix(textpage, at, matrix):
-            size *= math.hypot(matrix.c, matrix.d)
-        raw.FPDFText_GetFontInfo(textpage, at, name, len(name), None)
-        return size, _is_bold(name.value)
-
     def _is_level(self, first: int, last: int, turn: int, y: float) -> bool:
         """Returns whether the end of a word, and figures within it, are on its baseline."""
         tolerance = self._tolerance
-        if last > first and abs(self._baseline(last, turn) - y) > tolerance:
+        if last > first and abs(self._characters.baseline(last, turn) - y) > tolerance:
             return False
         if last <= first + 1:
             return True
         inner = _FIGURE.finditer(self._text, first + 1, last + 1)
-        return all(abs(self._baseline(at.start(), turn) - y) <= tolerance for at in inner)
+        return all(
+            abs(self._characters.baseline(at.start(), turn) - y) <= tolerance for at in inner
+        )
 
     def _runs(
         self, glyphs: Sequence[_Glyph], first: int, baseline: float | None
@@ -321,36 +292,8 @@ class WordReader:
         return first + glyphs.index(main), runs
 
     def _glyph(self, at: int, turn: int) -> _Glyph:
-        _, _, height = self._extent(at, turn)
-        return _Glyph(self._baseline(at, turn), height)
-
-    def _baseline(self, at: int, turn: int) -> float:
-        self._origin(self._textpage, at, self._x, self._y)
-        return turned(turn, self._x.value, self._y.value)[1] if turn else -self._y.value
-
-    def _extent(self, at: int, turn: int) -> tuple[float, float, float]:
-        """Returns the beginning, end and height of a character's box along the line."""
-        box = self._box
-        self._loose_box(self._textpage, at, box)
-        if not turn:
-            return box.left, box.right, box.top - box.bottom
-        (a, c), (b, d) = (
-            turned(turn, *corner) for corner in ((box.left, box.bottom), (box.right, box.top))
-        )
-        return min(a, b), max(a, b), abs(c - d)
-
-    def _place(self, first: int, last: int, turn: int) -> _Word:
-        """Returns where a word begins and ends, its baseline, and the height of its end."""
-        self._origin(self._textpage, first, self._x, self._y)
-        x, y = self._x.value, -self._y.value
-        if turn:
-            x, y = turned(turn, x, -y)
-            near, far, height = self._extent(last, turn)
-        else:
-            box = self._box
-            self._loose_box(self._textpage, last, box)
-            near, far, height = box.left, box.right, box.top - box.bottom
-        return x if x < near else near, x if x > far else far, y, height
+        _, _, height = self._characters.extent(at, turn)
+        return _Glyph(self._characters.baseline(at, turn), height)
 
     def _decoded(self, word: str, alone: bool) -> str:
         """Decodes text; each run of undecodable characters becomes U+FFFD, or nothing if alone."""
@@ -364,38 +307,23 @@ class WordReader:
         return "" if alone and word == "\ufffd" else word
 
 
-def _spans(text: str, breaks: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields the spans of words."""
+def _line_end(text: str, start: int) -> int:
+    """Returns the next end of a line."""
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
+
+
+def _spans(text: str, breaks: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Returns the spans of words."""
     words = map(re.Match.span, _WORD.finditer(text))
     if not breaks:
-        yield from words
-        return
-    for start, stop in words:
-        edges = [start, *breaks[bisect_right(breaks, start) : bisect_left(breaks, stop)], stop]
-        yield from pairwise(edges)
+        return words
+    return chain.from_iterable(
+        pairwise([start, *breaks[bisect_right(breaks, start) : bisect_left(breaks, stop)], stop])
+        for start, stop in words
+    )
 
 
 def _composed(accented: re.Match[str]) -> str:
     letter = normalize("NFC", accented[2].replace("ı", "i") + accented[1].translate(_ACCENTS))
     return letter if len(letter) == 1 else accented[0]
-
-
-def _text(textpage: Handle) -> str:
-    """Returns the page's characters, one for each that pdfium counts; surrogates are two."""
-    from pypdfium2 import raw
-
-    count = textpage.count_chars()
-    buffer = ctypes.create_string_buffer((2 * count + 1) * 2)
-    units = raw.FPDFText_GetText(
-        textpage, 0, count, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort))
-    )
-    text = buffer.raw[: 2 * max(units - 1, 0)].decode("utf-16-le", "replace")
-    if len(text) == count:
-        return text
-    codes = (raw.FPDFText_GetUnicode(textpage, i) for i in range(count))
-    return "".join(chr(code) if code <= sys.maxunicode else "\ufffd" for code in codes)
-
-
-@functools.lru_cache(maxsize=1000)
-def _is_bold(name: bytes) -> bool:
-    return _BOLD.search(name.decode("latin-1")) is not None

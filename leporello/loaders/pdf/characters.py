@@ -1,0 +1,117 @@
+"""Characters of a page: text, places and types."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import re
+import struct
+import sys
+from typing import TYPE_CHECKING, TypeAlias
+
+from leporello.loaders.pdf.fragments import SLANTED, turned
+from leporello.loaders.pdf.pdfium import Handle, function
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfTextPage
+
+_BOLD = re.compile(r"bold|black|heavy|demi|medi(?!um)|CMBX|SFBX", re.IGNORECASE)
+_ASLANT = 0.1  # of 90°
+_NAME = ctypes.c_ulong(100)  # characters of the name of a font
+# Origin of a character; left, upper, right and lower edge of a box.
+_NUMBERS = struct.Struct("2d4f").unpack
+
+# Beginning and end of a word along its line, its baseline, and the height of its type, in points.
+Word: TypeAlias = tuple[float, float, float, float]
+
+
+class Characters:
+    """Characters of a page, read with as few calls of pdfium as possible.
+
+    Attributes:
+        text: The characters, one for each that pdfium counts; surrogates are two.
+    """
+
+    def __init__(self, textpage: PdfTextPage) -> None:
+        """Takes the text of a page, which must stay open."""
+        self.text = _text(textpage)
+        self._page = textpage.raw
+        self._numbers = numbers = ctypes.create_string_buffer(32)
+        self._x, self._y, self._box = (ctypes.byref(numbers, at) for at in (0, 8, 16))
+        self._matrix, self._name = (ctypes.c_float * 6)(), ctypes.create_string_buffer(_NAME.value)
+        self._origin = function("FPDFText_GetCharOrigin")
+        self._loose_box = function("FPDFText_GetLooseCharBox")
+
+    def place(self, first: int, last: int, turn: int) -> Word:
+        """Returns where a word begins and ends, its baseline, and the height of its end."""
+        self._origin(self._page, first, self._x, self._y)
+        self._loose_box(self._page, last, self._box)
+        x, y, near, top, far, bottom = _NUMBERS(self._numbers)
+        if turn:
+            x, y = turned(turn, x, y)
+            near, far, height = _along(turn, near, far, bottom, top)
+        else:
+            y, height = -y, top - bottom
+        return x if x < near else near, x if x > far else far, y, height
+
+    def baseline(self, at: int, turn: int) -> float:
+        """Returns the baseline of a character, in points downwards."""
+        self._origin(self._page, at, self._x, self._y)
+        x, y = _NUMBERS(self._numbers)[:2]
+        return turned(turn, x, y)[1] if turn else -y
+
+    def box(self, at: int) -> tuple[float, float, float, float]:
+        """Returns the left, upper, right and lower edge of a character, in points upwards."""
+        self._loose_box(self._page, at, self._box)
+        west, north, east, south = _NUMBERS(self._numbers)[2:]
+        return west, north, east, south
+
+    def extent(self, at: int, turn: int) -> tuple[float, float, float]:
+        """Returns the beginning, end and height of a character's box along the line."""
+        near, top, far, bottom = self.box(at)
+        return _along(turn, near, far, bottom, top) if turn else (near, far, top - bottom)
+
+    def turn(self, at: int) -> int:
+        """Returns a character's rotation in multiples of 90°; `SLANTED` for other angles."""
+        turns = function("FPDFText_GetCharAngle")(self._page, at) / (math.pi / 2)
+        return -round(turns) % 4 if abs(turns - round(turns)) < _ASLANT else SLANTED
+
+    def type(self, at: int) -> tuple[float, bool]:
+        """Returns the size in points of a character's type, and whether it is bold."""
+        page, matrix, name = self._page, self._matrix, self._name
+        size: float = function("FPDFText_GetFontSize")(page, at)
+        if function("FPDFText_GetMatrix")(page, at, matrix):
+            size *= math.hypot(matrix[2], matrix[3])
+        function("FPDFText_GetFontInfo")(page, at, name, _NAME, None)
+        return size, _is_bold(name.value)
+
+    def text_object(self, at: int) -> int | None:
+        """Returns the address of the object that contains a character."""
+        address: int | None = function("FPDFText_GetTextObject")(self._page, at).value
+        return address
+
+
+def _along(
+    turn: int, west: float, east: float, south: float, north: float
+) -> tuple[float, float, float]:
+    """Returns the beginning, end and height of a box along lines of turned text."""
+    (a, c), (b, d) = turned(turn, west, south), turned(turn, east, north)
+    return min(a, b), max(a, b), abs(c - d)
+
+
+def _text(textpage: Handle) -> str:
+    count = textpage.count_chars()
+    buffer = ctypes.create_string_buffer((2 * count + 1) * 2)
+    units = function("FPDFText_GetText")(textpage.raw, 0, count, buffer)
+    text = buffer.raw[: 2 * max(units - 1, 0)].decode("utf-16-le", "replace")
+    if len(text) == count:
+        return text
+    code_of, page = function("FPDFText_GetUnicode"), textpage.raw
+    codes = (code_of(page, i) for i in range(count))
+    return "".join(chr(code) if code <= sys.maxunicode else "\ufffd" for code in codes)
+
+
+@functools.lru_cache(maxsize=1000)
+def _is_bold(name: bytes) -> bool:
+    return _BOLD.search(name.decode("latin-1")) is not None
