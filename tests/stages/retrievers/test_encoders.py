@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from retrieval import chunked, examples_of
-from tiny_models import save_classifier, save_sparse, save_token_vectors
+from retrieval import chunked
+from tiny_models import save_sparse, save_token_vectors
 
-from leporello.core.calls.stage_calls import retrieve
 from leporello.core.errors import UserError
 from leporello.retrievers import ColBERT, Dense, LateChunks, Splade
 from leporello.retrievers import encoders as module
@@ -22,10 +21,22 @@ TEXT = (
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
-    place = tmp_path_factory.mktemp("token-vectors")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny ColBERT, a BERT with an input window of 130 tokens, and a SPLADE model."""
+    place = tmp_path_factory.mktemp("models")
     save_token_vectors(place)
-    return str(place / "colbert")
+    save_sparse(place / "splade")
+    return place
+
+
+@pytest.fixture
+def tiny(models: Path) -> str:
+    return str(models / "colbert")
+
+
+@pytest.fixture
+def bert(models: Path) -> str:
+    return str(models / "bert")
 
 
 def test_token_vectors_score_as_in_the_library(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,19 +65,12 @@ def test_long_questions_and_chunks_are_not_cut(tiny: str) -> None:
     assert more.score > 1.5 * once.score
 
 
-def test_a_plain_encoder_is_refused(tmp_path: Path) -> None:
-    """The library would add a projection with random weights."""
-    save_classifier("bert", tmp_path, ["near"])
+def test_a_plain_encoder_is_refused(bert: str) -> None:
+    """The library would add layers with random weights."""
     with pytest.raises(UserError, match="not trained to return one vector per token"):
-        ColBERT(model=str(tmp_path)).load()
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Folder of a tiny BERT with an input window of 130 tokens."""
-    place = tmp_path_factory.mktemp("bert")
-    save_classifier("bert", place, ["near"])
-    return str(place)
+        ColBERT(model=bert).load()
+    with pytest.raises(UserError, match="does not return word weights"):
+        Splade(bert).load()
 
 
 def vectors_of(retriever: LateChunks | Dense, chunks: Any) -> Any:
@@ -97,16 +101,8 @@ def test_vectors_of_late_chunks_depend_on_the_antecedents_of_pronouns() -> None:
     assert scores[0] > scores[1]
 
 
-@pytest.fixture(scope="module")
-def splade(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Folder of a tiny masked language model with the pooling of SPLADE."""
-    place = tmp_path_factory.mktemp("splade")
-    save_sparse(place)
-    return str(place)
-
-
-def test_scores_of_sparse_vectors_equal_those_of_the_library(splade: str) -> None:
-    chunks, questions = chunked(TEXT), ["Who got the cat?", " "]
+def test_scores_of_sparse_vectors_equal_those_of_the_library(models: Path) -> None:
+    splade, chunks, questions = str(models / "splade"), chunked(TEXT), ["Who got the cat?", " "]
     model: Any = load_sparse(splade)
     documents = model.encode_document([chunk.text for chunk in chunks])
     similarity = model.similarity(model.encode_query(questions[:1]), documents)[0]
@@ -119,19 +115,11 @@ def test_scores_of_sparse_vectors_equal_those_of_the_library(splade: str) -> Non
     assert hit.score > 0
 
 
-def test_an_encoder_without_weights_of_words_is_refused(bert: str) -> None:
-    """The library would add a layer with random weights."""
-    with pytest.raises(UserError, match="does not return word weights"):
-        Splade(bert).load()
-
-
 @pytest.mark.slow
 def test_the_default_model_of_colbert_finds_paraphrases() -> None:
     """Its weights are converted from 8 bits; questions have 32 tokens."""
     chunks = chunked(TEXT)
-    [[hit, *_]] = retrieve(
-        ColBERT(), examples_of(["Which colour had the footwear?"], chunks), chunks
-    )
+    [[hit, *_]] = ColBERT().retrieve(["Which colour had the footwear?"], chunks)
     assert "boots" in hit.chunk.text
     model: Any = load_multi_vector("answerai-colbert-small")
     [vectors] = model.encode_query(["Who?"], convert_to_numpy=True)

@@ -7,6 +7,7 @@ import pytest
 from leporello import Document, Example
 from leporello.chunkers import Paragraphs
 from leporello.core.calls.stage_calls import divide, retrieve
+from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage
 from leporello.retrievers import (
     BM25,
@@ -21,14 +22,12 @@ from leporello.retrievers import (
     TwoSteps,
 )
 
-FARM = "\n\n".join(
-    (
-        "Odile Marsh feeds the mule of the ferry every morning.",
-        "Odile Marsh feeds the mule of the ferry every evening.",
-        "The town lies by the water, and it rains there.",
-        "Grigor Sande was born in Vell, a town in the north.",
-        "The mule belongs to Grigor Sande, who keeps the ledger.",
-    )
+FARM = (
+    "Odile Marsh feeds the mule of the ferry every morning.\n\n"
+    "Odile Marsh feeds the mule of the ferry every evening.\n\n"
+    "The town lies by the water, and it rains there.\n\n"
+    "Grigor Sande was born in Vell, a town in the north.\n\n"
+    "The mule belongs to Grigor Sande, who keeps the ledger."
 )
 
 
@@ -58,6 +57,8 @@ def test_a_walk_over_names_finds_passages_without_words_of_the_question() -> Non
 @pytest.mark.parametrize(
     "retriever",
     [
+        BM25(),
+        TfIdf(),
         Compress(BM25(), BM25(k=99)),
         EntityGraph(BM25()),
         Fusion((BM25(), TfIdf())),
@@ -69,7 +70,9 @@ def test_a_walk_over_names_finds_passages_without_words_of_the_question() -> Non
 )
 def test_a_word_that_no_passage_has_finds_nothing(retriever: Any) -> None:
     """Retrievers that use the hits of another one do not fill up an empty list."""
-    assert _texts(retriever, "submarine") == []
+    with collect_notes() as notes:
+        assert _texts(retriever, "submarine") == []
+    assert " found no passage with a word of a question on this document" in notes[0]
     assert _texts(retriever, "mule") != []
 
 
@@ -85,7 +88,6 @@ def test_a_tree_is_searched_below_a_summary_without_the_words_of_the_question() 
         Passage.of("summary", ["People feed animals."], chunks[:3]),
         Passage.of("summary", ["Somebody keeps books."], chunks[3:]),
     ]
-    [hits] = retrieve(
-        TreeSearch(BM25(k=99)), [Example("q", document, question="ledger")], [*chunks, *roots]
-    )
+    example = Example("q", document, question="ledger")
+    [hits] = retrieve(TreeSearch(BM25(k=99)), [example], [*chunks, *roots])
     assert [hit.chunk for hit in hits] == [chunks[4]]

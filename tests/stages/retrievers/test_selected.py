@@ -8,7 +8,6 @@ from leporello import Document, Example
 from leporello.chunkers import FixedTokens, Sections
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
-from leporello.core.protocols import Chunker
 from leporello.retrievers import Selected
 
 TEXT = "The river rose in the night, and nobody in the town had been told of it in time."
@@ -19,31 +18,47 @@ def thesis(*titles: str) -> str:
     return "\n\n".join(f"{title}\n\n{TEXT}" for title in titles) + "\n"
 
 
-def selected(
-    text: str,
-    retriever: Selected = Selected(),  # noqa: B008 -- frozen
-    chunker: Chunker = Sections(level=9),  # noqa: B008 -- frozen
-) -> list[str]:
+def selected(text: str) -> list[str]:
+    """Returns the headings of the selected sections."""
     document = Document("d", text)
     with collect_notes() as notes:
-        chunks = divide(chunker, document)
-        [hits] = retrieve(retriever, [Example("e", document)], chunks)
+        chunks = divide(Sections(level=9), document)
+        [hits] = retrieve(Selected(), [Example("e", document)], chunks)
     assert EVERYTHING not in notes
     assert [hit.chunk.start for hit in hits] == sorted(hit.chunk.start for hit in hits)
     assert {hit.score for hit in hits} <= {0.0}
     return [hit.chunk.text.splitlines()[0] for hit in hits]
 
 
-def test_a_thesis_is_selected_from_its_introduction_to_its_bibliography() -> None:
-    text = thesis(
-        *("# On Ferries", "## Abstract", "## Dedication", "## Acknowledgements", "## Contents"),
-        *("## List of Figures", "## 1 Introduction", "### 1.1 Aims", "## 2 Ropes", "### 2.1 Knots"),
-        *("## 3 Conclusion", "## Bibliography", "## Appendix A Proofs", "### A.1 Lengths"),
-        "## Curriculum Vitae",
-    )
-    assert selected(text) == [
-        *("## 1 Introduction", "### 1.1 Aims", "## 2 Ropes", "### 2.1 Knots", "## 3 Conclusion")
-    ]
+THESIS = (
+    ("# On Ferries", "## Abstract", "## Dedication", "## Acknowledgements", "## Contents",
+     "## List of Figures"),
+    ("## 1 Introduction", "### 1.1 Aims", "## 2 Ropes", "### 2.1 Knots", "## 3 Conclusion"),
+    ("## Bibliography", "## Appendix A Proofs", "### A.1 Lengths", "## Curriculum Vitae"),
+)  # fmt: skip
+HEADINGS = ("General Introduction", "1. INTRODUCTION", "Chapter I: Introduction and Aims",
+            "I. INTRODUCTION", "An introduction to ropes", "Einleitung", "**Introduction**",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "middle", "after"),
+    [
+        THESIS,
+        # The text of a chapter before its introduction is not front matter.
+        (("Abstract",), ("Chapter 1: Ropes", "1.1 Introduction", "Chapter 2: Chains"), ()),
+        # An introduction of a later chapter is ignored.
+        ((), ("Chapter 1: Ropes", "Chapter 2: Chains", "2.1 Introduction"), ()),
+        ((), ("1 Ropes", "2 Chains", "2.1 Introduction"), ()),
+        ((), ("# Ropes", "## Aims", "# Chains", "## Introduction"), ()),
+        ((), ("# Part I", "## Ropes", "# Part II", "## Introduction"), ()),
+        *((("# Preface",), (f"# {heading}", "# Ropes"), ()) for heading in HEADINGS),
+    ],
+)
+def test_sections_from_the_introduction_to_the_bibliography_are_selected(
+    before: Sequence[str], middle: Sequence[str], after: Sequence[str]
+) -> None:
+    assert selected(thesis(*before, *middle, *after)) == [*middle]
 
 
 def test_a_thesis_of_muld_is_selected_from_its_introduction() -> None:
@@ -65,37 +80,6 @@ def test_an_introduction_in_a_table_of_contents_is_ignored(entry: str) -> None:
     contents = "\n".join(entry.format(title, page) for page, title in enumerate(titles, 5))
     text = f"Contents\n\n{contents}\n\n{TEXT}\n\n" + thesis(*titles)
     assert selected(text) == ["1 Introduction", "1.1 Aims", "2 Ropes"]
-
-
-def test_a_first_chapter_with_an_introduction_is_selected_completely() -> None:
-    """The chapter's text before its introduction is not front matter."""
-    text = thesis("Abstract", "Chapter 1: Ropes", "1.1 Introduction", "Chapter 2: Chains")
-    assert selected(text) == ["Chapter 1: Ropes", "1.1 Introduction", "Chapter 2: Chains"]
-
-
-@pytest.mark.parametrize(
-    "titles",
-    [
-        ("Chapter 1: Ropes", "Chapter 2: Chains", "2.1 Introduction"),
-        ("1 Ropes", "2 Chains", "2.1 Introduction"),
-        ("# Ropes", "## Aims", "# Chains", "## Introduction"),
-        ("# Part I", "## Ropes", "# Part II", "## Introduction"),
-    ],
-)
-def test_an_introduction_of_a_later_chapter_is_ignored(titles: Sequence[str]) -> None:
-    assert selected(thesis(*titles)) == list(titles)
-
-
-@pytest.mark.parametrize(
-    "title",
-    [
-        *("General Introduction", "1. INTRODUCTION", "Chapter I: Introduction and Aims"),
-        *("I. INTRODUCTION", "An introduction to ropes", "Einleitung", "**Introduction**"),
-    ],
-)
-def test_the_heading_of_an_introduction_is_recognised(title: str) -> None:
-    text = thesis("# Preface", f"# {title}", "# Ropes")
-    assert selected(text) == [f"# {title}", "# Ropes"]
 
 
 def test_without_an_introduction_front_matter_with_text_is_selected() -> None:
