@@ -72,26 +72,18 @@ def authors_of(answer: Any) -> list[int]:
 
 def test_authors_are_assigned_by_the_rule_of_the_paper() -> None:
     """A paragraph similar to the previous one has the author of the most similar paragraph."""
-    similarity = table(
-        [
-            [0.8],  # similar to the previous, which is the most similar one
-            [0.9, 0.2],  # not similar to the previous: a new author despite the first
-            [0.9, 0.1, 0.6],  # similar to the previous, and more to the first, over the threshold
-            [0.2, 0.1, 0.1, 0.55],  # similar to the previous, but none is over the threshold
-        ]
-    )
-    combiner = AssignAuthors(threshold=0.7)
-    assert combiner.decide(similarity) == {
-        "multi-author": 1,
-        "changes": [0, 1, 0, 0],
-        "paragraph-authors": [1, 1, 2, 1, 3],
-    }
-
-
-def test_only_paragraphs_after_a_change_are_compared_with_compare_changed() -> None:
-    similarity = table([[0.8], [0.9, 0.2], [0.9, 0.1, 0.6], [0.2, 0.1, 0.1, 0.4]])
+    rows = [
+        [0.8],  # similar to the previous, which is the most similar one
+        [0.9, 0.2],  # not similar to the previous: a new author despite the first
+        [0.9, 0.1, 0.6],  # similar to the previous, and more to the first, over the threshold
+        [0.2, 0.1, 0.1, 0.55],  # similar to the previous, but none is over the threshold
+    ]
+    answer = AssignAuthors(threshold=0.7).decide(table(rows))
+    assert (answer["multi-author"], answer["changes"]) == (1, [0, 1, 0, 0])
+    assert authors_of(answer) == [1, 1, 2, 1, 3]
+    rows[3][3] = 0.4  # a change; with `changed`, only paragraphs after a change are compared
     combiner = AssignAuthors(threshold=0.7, compare="changed")
-    assert authors_of(combiner.decide(similarity)) == [1, 1, 1, 1, 2]
+    assert authors_of(combiner.decide(table(rows))) == [1, 1, 1, 1, 2]
 
 
 def test_smoothing_corrects_a_single_wrong_pair() -> None:
@@ -142,10 +134,8 @@ def test_clusters_correct_wrong_pairs() -> None:
 def test_a_change_of_author_must_outweigh_its_penalty() -> None:
     """A single paragraph has another author only if its pairs have high probabilities."""
     odd = example([1] * 8 + [2] + [1] * 8)
-    mild, clear = (
-        drive(ClusterAuthors(smoothing=0, change_penalty=2.0), odd, oracle(odd, p))[0]
-        for p in (0.7, 0.99)
-    )
+    combiner = ClusterAuthors(smoothing=0, change_penalty=2.0)
+    mild, clear = (drive(combiner, odd, oracle(odd, p))[0] for p in (0.7, 0.99))
     assert mild == {"multi-author": 0, "changes": [0] * 16, "paragraph-authors": [1] * 17}
     assert authors_of(clear) == json.loads(odd.references[0])
 
@@ -192,12 +182,12 @@ def test_invalid_training_examples_are_skipped_or_reported(kind: Any) -> None:
     _, reads = drive(kind(), single, oracle(single))
     assert kind().supervise(single, reads) == [None] * 3
     assert kind().supervise(example([1]), []) == []
-    city = Example("e", single.document, references=("Paris",))
-    with pytest.raises(UserError, match="the reference 'Paris'"):
-        kind().supervise(city, reads)
-    fewer = Example("e", single.document, references=("[1, 2]",))
-    with pytest.raises(UserError, match="2 authors of paragraphs and its document 3 parts"):
-        kind().supervise(fewer, reads)
+    for reference, message in (
+        ("Paris", "the reference 'Paris'"),
+        ("[1, 2]", "2 authors of paragraphs and its document 3 parts"),
+    ):
+        with pytest.raises(UserError, match=message):
+            kind().supervise(Example("e", single.document, references=(reference,)), reads)
     chunk = single.document.chunk(1, 4)
     shifted = [Read((chunk, chunk), pair=("", ""))]
     with pytest.raises(UserError, match="use the chunker Parts"):

@@ -67,10 +67,8 @@ def test_read_each_ignores_answers_to_skip() -> None:
 
 def test_read_each_keeps_the_answer_with_the_best_score() -> None:
     scores = {"bb": -2.0, "dd": -0.5, "aa": -1.0}
-    value, _ = _drive(
-        ReadEach(keep="best"),
-        lambda read: Output(texts_of(read)[0], score=scores[texts_of(read)[0]]),
-    )
+    outputs = {text: Output(text, score) for text, score in scores.items()}
+    value, _ = _drive(ReadEach(keep="best"), lambda read: outputs[texts_of(read)[0]])
     assert value == "dd"
     with pytest.raises(ValueError, match="keep: vote"):
         _drive(ReadEach(keep="best"), lambda _: Output("x"))
@@ -121,11 +119,8 @@ def test_map_reduce_ends_at_a_target_length(target: int, value: str, rounds: lis
 def test_refine_reads_each_hit_with_the_answer_so_far() -> None:
     texts = iter(["first", " ", "last"])
     value, rounds = _drive(Refine(label="So far: "), lambda _: Output(next(texts)))
-    assert [texts_of(reads[0]) for reads in rounds] == [
-        ["aa"],
-        ["So far: first", "bb"],
-        ["So far: first", "dd"],
-    ]
+    read_texts = [texts_of(read) for [read] in rounds]
+    assert read_texts == [["aa"], ["So far: first", "bb"], ["So far: first", "dd"]]
     assert value == "last"
 
 

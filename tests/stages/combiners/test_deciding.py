@@ -1,13 +1,12 @@
 """Tests of combiners that decide between readers, combiners or answers."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import leporello
+from command_line import HERE, leporello, read_lines, write_files
 from one_example import drive, run_example
 
 from leporello.chunkers import Paragraphs
@@ -83,16 +82,14 @@ def test_a_cascade_continues_after_improbable_or_empty_answers(cheap: Constant, 
     assert value["way"] == [f"step {step} of 2"]
     calls = ((call.read, call.reply) for call in active.calls)
     prediction = prediction_of(active.example, active.hits, calls, value)
-    assert (prediction.prediction, prediction.confidence) == (
-        ("red", 0.9) if step == 1 else ("green", 0.7)
-    )
+    expected = ("red", 0.9) if step == 1 else ("green", 0.7)
+    assert (prediction.prediction, prediction.confidence) == expected
 
 
 def test_a_cascade_continues_after_an_answer_without_probability_with_a_note() -> None:
     active = finished(Cascade(TWO), Constant("green"), cheap=Constant("red", score=5.0))
-    assert active.value == {
-        "answer": "green", "confidence": None, "step": 2, "way": ["step 2 of 2"],
-    }  # fmt: skip
+    way = {"step": 2, "way": ["step 2 of 2"]}
+    assert active.value == {"answer": "green", "confidence": None, **way}
     assert active.notes == ["Cascade continued after step 1: its answer has no probability"]
 
 
@@ -101,10 +98,8 @@ def test_a_cascade_with_agree_continues_after_different_answers() -> None:
     cascade = Cascade(three, below=0.2, agree=True)
     same = value_of(cascade, SURE, cheap=Constant("the red", 0.1), middle=Constant("Red.", 0.3))
     assert (same["step"], same["answer"]) == (2, "Red.")
-    assert (
-        value_of(cascade, SURE, cheap=Constant("blue", 0.1), middle=Constant("green", 0.9))["step"]
-        == 3
-    )
+    other = value_of(cascade, SURE, cheap=Constant("blue", 0.1), middle=Constant("green", 0.9))
+    assert other["step"] == 3
 
 
 def test_best_of_chooses_by_probability_or_by_a_judge() -> None:
@@ -148,11 +143,9 @@ def test_the_first_matching_route_is_used() -> None:
     plain = Example("e", TALE, "Who had the cat?", group="dev")
     assert _route(plain, by_kind, by_words, by_group) == "kind who|when"
     assert _route(plain, by_words, by_group) == "group dev, choices False"
-    multiple_choice = Example(
-        "e", Document("s", "Short."), "Which CAT?", choices=("a", "b"), group="dev"
-    )
-    assert _route(multiple_choice, by_kind, by_group, by_words) == "question \\bcat\\b, longest 50"
-    assert _route(multiple_choice, by_kind, by_group) == "otherwise"
+    short = Example("e", Document("s", "Short."), "Which CAT?", choices=("a", "b"), group="dev")
+    assert _route(short, by_kind, by_group, by_words) == "question \\bcat\\b, longest 50"
+    assert _route(short, by_kind, by_group) == "otherwise"
 
 
 def test_verify_drops_or_marks_claims_that_the_passages_do_not_support() -> None:
@@ -216,28 +209,32 @@ def test_faults_in_a_config_are_reported_with_their_line(tmp_path: Path, combine
     assert MISTAKES[combiner] in str(raised.value)
 
 
+CASCADE = """
+pipelines:
+  mine:
+    extends: default
+    tasks: [tale]
+    combiner:
+      class: Cascade
+      below: 0.3
+      steps: [{class: ByRole, combiner: Stuff, role: answer, hits: 1}, Stuff]
+tasks:
+  tale: {class: JsonLines, path: rows.jsonl}
+"""
+
+
 def test_a_run_reports_how_often_each_step_answered_and_the_savings(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(
-        "pipelines:\n  mine:\n    extends: default\n    combiner:\n      class: Cascade\n"
-        "      below: 0.3\n      steps: [{class: ByRole, combiner: Stuff, role: answer, hits: 1},"
-        " Stuff]\n"
-    )
     rows = [
         {"id": str(n), "document": TALE.text, "question": q, "references": ["x"]}
         for n, q in enumerate(["What colour were the boots?", "Who wrote the book?"])
     ]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    task = "{class: JsonLines, path: rows.jsonl}"
-    file.write_text(f"{file.read_text()}tasks: {{tale: {task}}}\n")
+    write_files(tmp_path, {"mine.yaml": CASCADE, "rows.jsonl": rows})
     out = tmp_path / "out"
-    process = leporello("run", "mine", "--task", "tale", "--config", str(file), "--out", str(out))
+    process = leporello("run", "mine", "--config", tmp_path / "mine.yaml", "--out", out, *HERE)
     [predictions] = out.glob("**/predictions.jsonl")
-    steps = [json.loads(line)["raw"]["step"] for line in predictions.read_text().splitlines()]
-    assert sorted(steps) == [1, 2]
+    assert sorted(row["raw"]["step"] for row in read_lines(predictions)) == [1, 2]
     assert "Ways of tale" in process.stdout
     saved = "saved compared with the most expensive way: 25% of the reads, "
     assert saved in process.stdout
-    page = tmp_path / "report.html"
-    leporello("report", str(out), "--out", str(page))
-    assert "step 1 of 2" in page.read_text()
+    leporello("report", out, "--out", tmp_path / "report.html")
+    assert "step 1 of 2" in (tmp_path / "report.html").read_text()

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from one_example import run_example
+from one_example import run_example, texts_of
 
 from leporello.chunkers import Paragraphs
 from leporello.combiners import MultiHop, Stuff
 from leporello.combiners.multi_hop import missing_terms, names, nearest_sentences
 from leporello.config import Pipeline
-from leporello.core.records import Chunk, Combination, Document, Example, Hit, Output, Read, Search
+from leporello.core.records import Combination, Document, Example, Hit, Output, Read, Search
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.shard_rows import rows_of
 from leporello.retrievers import BM25
@@ -35,14 +35,12 @@ EXAMPLE = Example("e", DOCUMENT, question=QUESTION)
 
 @dataclass(frozen=True)
 class Copy:
-    """Reader that copies the passages, or returns a text; it fails at the instruction `fail`."""
+    """Reader that copies the passages, or returns a text."""
 
     text: str = ""
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        if any(read.instruction == "fail" for read in inputs):
-            raise RuntimeError("cannot read this")
-        return [Output(self.text or " | ".join(map(_text, read.passages))) for read in inputs]
+        return [Output(self.text or " | ".join(texts_of(read))) for read in inputs]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
@@ -60,15 +58,10 @@ def _first_words(hits: Sequence[Hit]) -> str:
     return " ".join(hit.chunk.text.split()[0] for hit in hits)
 
 
-def _text(passage: Chunk | str) -> str:
-    return passage if isinstance(passage, str) else passage.text
-
-
 def _finished(
-    combiner: Any, k: int = 2, output: str = "", example: Example = EXAMPLE
+    combiner: Any, k: int = 2, output: str = ""
 ) -> tuple[ActiveExample, list[list[Read]]]:
-    stages = Pipeline(Paragraphs(), BM25(k=k), Copy(output), combiner)
-    return run_example(stages, example)
+    return run_example(Pipeline(Paragraphs(), BM25(k=k), Copy(output), combiner), EXAMPLE)
 
 
 def _starts(active: ActiveExample) -> list[str]:
@@ -77,9 +70,8 @@ def _starts(active: ActiveExample) -> list[str]:
 
 def test_the_next_query_contains_missing_words_and_new_names() -> None:
     passage = "Scarlett was played by Vivien Leigh in 1939. She won; then she left. Then all left."
-    assert missing_terms("the spouse of the one that played Scarlett", passage) == (
-        "the spouse of the one that"
-    )
+    terms = missing_terms("the spouse of the one that played Scarlett", passage)
+    assert terms == "the spouse of the one that"
     assert names(passage, "Who played Scarlett?") == "Vivien Leigh 1939"
     assert names("郝思嘉由费雯·丽饰演", "谁") == ""
 
@@ -89,8 +81,7 @@ def test_a_second_hop_finds_a_passage_about_a_name_in_the_first() -> None:
     double, [[read]] = _finished(MultiHop(Stuff(), hops=2, beam=1, new=1))
     assert _starts(single) == ["Scarlett was", "An actress"]
     assert _starts(double) == ["Scarlett was", "An actress", "Vivien Leigh"]
-    firsts = [_text(passage).split()[0] for passage in read.passages]
-    assert firsts == ["Scarlett", "Vivien", "An"]
+    assert [text.split()[0] for text in texts_of(read)] == ["Scarlett", "Vivien", "An"]
     assert read.question == QUESTION
 
 
@@ -106,12 +97,8 @@ def test_the_first_hits_of_all_hops_are_read_before_the_second_ones() -> None:
 def test_a_reader_can_write_the_next_query() -> None:
     combiner = MultiHop(Stuff(), hops=3, beam=1, new=1, query="reader", ask="Go on.")
     active, rounds = _finished(combiner, output="Laurence Olivier, Dorking, Surrey")
-    assert [[read.instruction for read in reads] for reads in rounds] == [
-        ["Go on."],
-        ["Go on."],
-        [""],
-    ]
-    assert [len(reads[0].passages) for reads in rounds] == [1, 2, 4]
+    assert [read.instruction for [read] in rounds] == ["Go on.", "Go on.", ""]
+    assert [len(read.passages) for [read] in rounds] == [1, 2, 4]
     assert _starts(active)[2] == "Laurence Olivier"
     assert rounds[1][0].passages == (active.hits[2].chunk, active.hits[0].chunk)
 
@@ -153,8 +140,6 @@ def test_a_search_for_new_hits_returns_no_hit_twice() -> None:
 
 
 def test_the_sentences_nearest_to_the_question_are_returned() -> None:
-    text = "Rome is old. Oslo is cold in winter. Nobody counts. Oslo has a harbour."
-    assert (
-        nearest_sentences(text, "Oslo harbour", 2) == "Oslo is cold in winter. Oslo has a harbour."
-    )
+    text = "Rome is old. Oslo is cold. Nobody counts. Oslo has a harbour."
+    assert nearest_sentences(text, "Oslo harbour", 2) == "Oslo is cold. Oslo has a harbour."
     assert nearest_sentences(text, "Oslo harbour", 0) == text

@@ -31,34 +31,59 @@ def first(question: str, *passages: Chunk | str, wrong: str = "") -> str:
     return answers[0].text if answers else NOTHING
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("How many ships did Riga have in 2024?", "13"),
-        ("How many ships did Riga have in 2023?", NOTHING),
-        ("How many ships did Memel have in 2024?", NOTHING),
-        ("How many ships did Libau have in 2024?", "33"),
-        ("Which port had 31 ships in 2023?", "Libau"),
-        ("How many ships did Tallinn have?", "21"),
-        ("Did Riga have ships in 2023?", "21"),
-    ],
-)
-def test_the_header_of_a_table_names_its_cells(question: str, answer: str) -> None:
-    assert first(question, PORTS, wrong="21") == answer
+PRICES = "Market\n\nApples: 4 euros\n- Pears: 7 euros\nPlums: 3 euros\n\nNote: open at 9.\n"
+PLAY = "Ida: Good day.\nSven: Who is there?\nIda: It is I, who came from the sea last night."
+# Questions with their answers, by text and wrong candidate.
+CASES = {
+    # The header of a table names its cells.
+    (PORTS, "21"): {
+        "How many ships did Riga have in 2024?": "13",
+        "How many ships did Riga have in 2023?": NOTHING,
+        "How many ships did Memel have in 2024?": NOTHING,
+        "How many ships did Libau have in 2024?": "33",
+        "Which port had 31 ships in 2023?": "Libau",
+        "How many ships did Tallinn have?": "21",
+        "Did Riga have ships in 2023?": "21",
+    },
+    # The corner of a table may be empty.
+    (ACCOUNTS, "£000"): {
+        "What was the revenue in 2022?": "17,331",
+        "How much were premises in 2023?": "(812)",
+        "Which note explains the revenue?": "3",
+        "Which note explains the premises?": NOTHING,
+        "What was the profit in 2023?": "£000",
+    },
+    # A column of another table does not answer.
+    (CREW, "40"): {
+        "How many tons has Rolf?": NOTHING,
+        "How many tons has Ida?": "90",
+        "What is the age of Rolf?": "40",
+        "Who is 51?": "Nils",
+    },
+    # An item is found by its number.
+    (RULES, "Rule 3"): {
+        "What does rule 3 say?": "Coal is paid by the tenant, on Fridays.",
+        "What is the second rule?": "No dogs in the attic.",
+        "Describe rule no. 1": "Doors are shut at ten.",
+        "When is coal paid under rule 3?": "Rule 3",
+        "What does clause 7.1 say?": "The roof is slate.",
+        "What does rule 4 say?": "Rule 3",
+    },
+    # A question names lines by their labels.
+    (PRICES, "4 euros"): {
+        "What do pears cost?": "7 euros",
+        "What do pears and plums cost?": "4 euros",
+    },
+    (PRICES, "Plums: 3 euros"): {"How much are the plums?": "3 euros"},
+    (PRICES, "Market"): {"What do pears cost?": "Market"},
+    (PLAY, "Good day"): {"What does Sven ask?": "Good day"},
+}
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("What was the revenue in 2022?", "17,331"),
-        ("How much were premises in 2023?", "(812)"),
-        ("Which note explains the revenue?", "3"),
-        ("Which note explains the premises?", NOTHING),
-        ("What was the profit in 2023?", "£000"),
-    ],
-)
-def test_the_corner_of_a_table_may_be_empty(question: str, answer: str) -> None:
-    assert first(question, ACCOUNTS, wrong="£000") == answer
+@pytest.mark.parametrize(("text", "wrong"), CASES)
+def test_questions_are_looked_up_in_tables_lists_and_labelled_lines(text: str, wrong: str) -> None:
+    found = {question: first(question, text, wrong=wrong) for question in CASES[text, wrong]}
+    assert found == CASES[text, wrong]
 
 
 def test_a_later_part_of_a_table_has_the_header_of_the_table() -> None:
@@ -68,53 +93,7 @@ def test_a_later_part_of_a_table_has_the_header_of_the_table() -> None:
     assert first("How many ships did Memel have in 2024?", passage, wrong="33") == NOTHING
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("How many tons has Rolf?", NOTHING),
-        ("How many tons has Ida?", "90"),
-        ("What is the age of Rolf?", "40"),
-        ("Who is 51?", "Nils"),
-    ],
-)
-def test_a_column_of_another_table_does_not_answer(question: str, answer: str) -> None:
-    assert first(question, CREW, wrong="40") == answer
-
-
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("What does rule 3 say?", "Coal is paid by the tenant, on Fridays."),
-        ("What is the second rule?", "No dogs in the attic."),
-        ("Describe rule no. 1", "Doors are shut at ten."),
-        ("When is coal paid under rule 3?", "Rule 3"),
-        ("What does clause 7.1 say?", "The roof is slate."),
-        ("What does rule 4 say?", "Rule 3"),
-    ],
-)
-def test_an_item_is_found_by_its_number(question: str, answer: str) -> None:
-    assert first(question, RULES, wrong="Rule 3") == answer
-
-
 def test_the_best_candidate_in_a_numbered_item_answers_questions_on_it() -> None:
     spans = [(RULES.index(text), text) for text in ("ten", "on Fridays")]
     candidates = [Candidate(text, 0, start, start + len(text), 1.0) for start, text in spans]
     assert looked_up("When is coal paid by rule 3?", [RULES], candidates)[0].text == "on Fridays"
-
-
-PRICES = "Market\n\nApples: 4 euros\n- Pears: 7 euros\nPlums: 3 euros\n\nNote: open at 9.\n"
-PLAY = "Ida: Good day.\nSven: Who is there?\nIda: It is I, who came from the sea last night."
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "wrong", "answer"),
-    [
-        ("What do pears cost?", PRICES, "4 euros", "7 euros"),
-        ("How much are the plums?", PRICES, "Plums: 3 euros", "3 euros"),
-        ("What do pears and plums cost?", PRICES, "4 euros", "4 euros"),
-        ("What do pears cost?", PRICES, "Market", "Market"),
-        ("What does Sven ask?", PLAY, "Good day", "Good day"),
-    ],
-)
-def test_questions_name_lines_by_label(question: str, text: str, wrong: str, answer: str) -> None:
-    assert first(question, text, wrong=wrong) == answer
