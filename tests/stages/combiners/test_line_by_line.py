@@ -95,6 +95,8 @@ def test_chunks_with_another_number_of_lines_are_read_line_by_line() -> None:
 def test_the_parts_of_a_divided_line_are_joined() -> None:
     assert translated("a b c d e\nf\n", chunker=Lines(2)) == "A B C D E\nF\n"
     assert translated("你好世界\n", lambda text: f"<{text}>", chunker=Lines(2)) == "<你好><世界>\n"
+    value = translated("a\nb\n", lambda text: f"{text}\n\n {text}!", LineByLine("line"))
+    assert value == "a a!\nb b!\n"  # also the parts of an output
 
 
 def test_dashes_and_indentation_are_restored_and_not_read() -> None:
@@ -194,8 +196,3 @@ def test_the_targets_of_a_read_are_the_lines_of_the_reference_in_the_same_places
     part = [Read((document.chunk(21, 26),))]
     assert CHUNKS.supervise(Example("e", document, references=(reference,)), part) == [None]
     assert CHUNKS.supervise(Example("e", document, references=("Hallo.",)), reads) == [None, None]
-
-
-def test_an_output_of_several_lines_for_one_line_is_joined() -> None:
-    value = translated("a\nb\n", lambda text: f"{text}\n\n {text}!", LineByLine("line"))
-    assert value == "a a!\nb b!\n"

@@ -1,6 +1,5 @@
 """Tests of putting texts in order: by pairs, by coherence, and by place in the source."""
 
-import json
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +11,8 @@ import one_example
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from official_rows import sorting_row
+from official_rows import official_input, sorting_row
+from row_files import write_rows
 
 from leporello.api import run
 from leporello.chunkers import FixedTokens, Parts
@@ -23,6 +23,8 @@ from leporello.core.records import Document, Example, Hit, Output, Read, Search,
 from leporello.retrievers import BM25
 from leporello.tasks import ReportSumSort
 
+BOTH = (OrderByPairs(), OrderByCoherence())
+SORTING = (OrderByPairs("sort"), OrderByPairs("sort", "pair", both_ways=False))
 WORDS = st.lists(st.sampled_from(["one", "two", "ox", ""]), max_size=7)
 
 
@@ -113,10 +115,22 @@ def test_a_pair_classifier_reads_pairs_and_their_chunks() -> None:
     assert answer == "2, 1"
     assert read.pair == ("b", "a")
     assert [getattr(passage, "text", "") for passage in read.passages] == ["b", "a"]
-    with pytest.raises(ValueError, match="a pair of texts, such as PairClassifier"):
-        drive(OrderByPairs(ask="pair"), example(list("ba")), lambda _: Output("", score=-7.0))
-    with pytest.raises(ValueError, match="a reader that scores choices, such as CausalLM"):
-        drive(OrderByPairs(), example(list("ba")), lambda _: Output("A", score=0.1))
+
+
+@pytest.mark.parametrize(
+    ("combiner", "output", "message"),
+    [
+        (OrderByPairs(ask="pair"), Output("", -7.0), "a pair of texts, such as PairClassifier"),
+        (OrderByPairs(), Output("A", 0.1), "a reader that scores choices, such as CausalLM"),
+        (OrderByCoherence(), Output("a"), "use the reader LogLikelihood"),
+        (OrderByMatch(), Output("a"), "use OrderByPairs or OrderByCoherence"),  # without choices
+    ],
+)
+def test_unsuitable_readers_and_examples_are_refused(
+    combiner: Any, output: Output, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        drive(combiner, example(list("ba")), lambda _: output)
 
 
 def test_labels_that_reveal_the_given_order_are_not_read() -> None:
@@ -130,16 +144,11 @@ def test_labels_that_reveal_the_given_order_are_not_read() -> None:
     assert texts_of(read) == (many, "b")
 
 
-@pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByCoherence()])
-def test_hits_that_are_not_all_parts_are_refused(combiner: Any) -> None:
-    three = example(list("abc"))
-    with pytest.raises(ValueError, match="use the chunker Parts and the retriever All"):
-        next(combiner.combine(three, hits(three)[:2]))
-
-
-@pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByCoherence()])
-def test_too_many_texts_for_all_pairs_are_refused(combiner: Any) -> None:
+@pytest.mark.parametrize("combiner", BOTH)
+def test_missing_parts_and_too_many_parts_are_refused(combiner: Any) -> None:
     many = example([f"text {n}" for n in range(301)])
+    with pytest.raises(ValueError, match="use the chunker Parts and the retriever All"):
+        next(combiner.combine(many, hits(many)[:2]))
     with pytest.raises(ValueError, match="301 passages are 90,300 pairs to read"):
         next(combiner.combine(many, hits(many)))
     assert next(OrderByPairs(pairs="sort").combine(many, hits(many)))
@@ -156,34 +165,20 @@ def chain(read: Read) -> Output:
 
 @pytest.mark.parametrize("count", [2, 5, 14])
 def test_coherence_finds_the_order_with_the_largest_gain(count: int) -> None:
-    letters = [
-        chr(ord("a") + n * 3 % count) for n in range(count)
-    ]  # a permutation, since 3 and the count are coprime
-    assert len(set(letters)) == count
+    # A permutation, since 3 and the count are coprime.
+    letters = [chr(ord("a") + n * 3 % count) for n in range(count)]
     answer, rounds = drive(OrderByCoherence(), example(letters), chain)
     assert [letters[n - 1] for n in ids(answer)] == sorted(letters)
     assert [len(reads) for reads in rounds] == [count * count]
 
 
-def test_coherence_requires_scores() -> None:
-    with pytest.raises(ValueError, match="use the reader LogLikelihood"):
-        drive(OrderByCoherence(), example(list("ab")), lambda _: Output("a"))
-
-
 @settings(max_examples=60)
 @given(texts=WORDS, seed=st.integers(0, 9), failing=st.integers(0, 3), label=st.booleans())
-@pytest.mark.parametrize(
-    "combiner",
-    [
-        OrderByPairs(),
-        OrderByPairs("sort"),
-        OrderByPairs("sort", "pair", both_ways=False),
-        OrderByCoherence(),
-    ],
-)
+@pytest.mark.parametrize("combiner", [*BOTH, *SORTING])
 def test_the_answer_is_a_permutation_for_any_outputs(
     combiner: Any, texts: list[str], seed: int, failing: int, label: bool
 ) -> None:
+    """If some reads fail, there is a warning; if all fail, their error is raised."""
     chance = np.random.default_rng(seed)
     failures, outputs = [0], [0]
 
@@ -208,27 +203,22 @@ def test_the_answer_is_a_permutation_for_any_outputs(
     assert bool(warned) == bool(failures[0])
 
 
-@pytest.mark.parametrize("combiner", [OrderByPairs(), OrderByPairs("sort"), OrderByCoherence()])
-def test_failed_reads_are_ignored_with_a_warning(combiner: Any) -> None:
+@pytest.mark.parametrize("combiner", [*BOTH, SORTING[0]])
+def test_other_reads_decide_if_some_fail(combiner: Any) -> None:
     def no_b(read: Read) -> Output:
         text = "".join(getattr(passage, "text", str(passage)) for passage in read.passages)
         if "b" in text.removeprefix("Passage"):
             raise ReadError("cannot read this")
         return chain(read) if isinstance(combiner, OrderByCoherence) else by_alphabet(read)
 
-    def never(_: Read) -> Output:
-        raise ReadError("out of order")
-
     with pytest.warns(UserWarning, match="some reads of passages to compare failed"):
         answer, _ = drive(combiner, example(list("dbc")), no_b)
-    assert sorted(ids(answer)) == [1, 2, 3]
     assert ids(answer).index(3) < ids(answer).index(1)
-    with pytest.raises(ReadError, match="out of order"):
-        drive(combiner, example(list("dbc")), never)
 
 
 REPORT = "The fox sleeps. A mill burns down. The king of cats arrives. Nobody pays the miller."
 SUMMARIES = ("the king arrives", "nobody pays", "a fox is asleep: it sleeps", "burns: the mill")
+ROW = sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2")
 
 
 def search_in(example: Example, k: int = 20) -> Callable[[Search], tuple[Hit, ...]]:
@@ -247,15 +237,7 @@ def unread(read: Read) -> Output:
 
 def test_matching_orders_choices_by_their_places_in_the_document() -> None:
     report = Example("e", Document("d", REPORT), choices=SUMMARIES)
-    queries: list[str] = []
-    search_report = search_in(report)
-
-    def answer(search: Search) -> tuple[Hit, ...]:
-        queries.append(search.question)
-        return search_report(search)
-
-    assert drive(OrderByMatch(), report, unread, answer)[0] == "3, 4, 1, 2"
-    assert queries == list(SUMMARIES)
+    assert drive(OrderByMatch(), report, unread, search_in(report))[0] == "3, 4, 1, 2"
 
 
 def test_a_choice_that_is_not_found_is_ordered_as_if_in_the_middle() -> None:
@@ -281,38 +263,22 @@ def test_matching_weighs_other_hits_by_their_scores() -> None:
     assert drive(OrderByMatch(sharpness=200.0), letters, unread, answer)[0] == "1, 2"
 
 
-def test_matching_requires_choices() -> None:
-    with pytest.raises(ValueError, match="use OrderByPairs or OrderByCoherence"):
-        next(OrderByMatch().combine(example(list("ab")), []))
-
-
-def written(folder: Path, *rows: Any) -> Path:
-    path = folder / "rows.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def test_the_task_has_the_report_as_document_and_summaries_as_choices(tmp_path: Path) -> None:
-    from leporello.core.official_prompt import OfficialPrompt
-
-    first = sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2")
-    task = ReportSumSort(written(tmp_path, first, sorting_row("b", REPORT, "xy", "2, 1")))
+    second = sorting_row("b", REPORT, "xy", "2, 1")
+    task = ReportSumSort(write_rows(tmp_path / "rows.jsonl", ROW, second))
     example_a, example_b = task.examples()
     assert len(task) == 2
     assert example_a.document is example_b.document
     assert (example_a.document.text, example_a.document.parts) == (REPORT, ())
     assert example_a.choices == SUMMARIES
     assert example_a.references == ("3, 4, 1, 2",)
-    prompt = OfficialPrompt.of(example_a)
-    assert prompt
-    assert prompt.around(example_a.document.text) == first["input"]
+    assert official_input(example_a) == ROW["input"]
     assert task.normalise("3 > 4 > 1 > 2", example_a) == "3, 4, 1, 2"
 
 
 def test_without_the_source_the_summaries_are_the_document(tmp_path: Path) -> None:
-    [summaries] = ReportSumSort(
-        written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2")), source=False
-    ).examples()
+    task = ReportSumSort(write_rows(tmp_path / "rows.jsonl", ROW), source=False)
+    [summaries] = task.examples()
     parts = [summaries.document.text[part.start : part.end] for part in summaries.document.parts]
     assert parts == [f"Summary {n}:\n{text}" for n, text in enumerate(SUMMARIES, 1)]
     assert "fox sleeps" not in summaries.document.text
@@ -323,7 +289,8 @@ def test_an_invalid_row_does_not_affect_other_rows(tmp_path: Path) -> None:
     bare, short = (sorting_row(name, REPORT, SUMMARIES, "1, 2") for name in "ab")
     bare["inner_docs_start_indices"] = []
     good = sorting_row("c", REPORT, "xy", "2, 1")
-    faults = {e.id: e.fault for e in ReportSumSort(written(tmp_path, bare, short, good)).examples()}
+    task = ReportSumSort(write_rows(tmp_path / "rows.jsonl", bare, short, good))
+    faults = {example.id: example.fault for example in task.examples()}
     assert "no summaries" in faults["a"]
     assert "does not order 4 summaries" in faults["b"]
     assert faults["c"] == ""
@@ -331,7 +298,7 @@ def test_an_invalid_row_does_not_affect_other_rows(tmp_path: Path) -> None:
 
 def test_built_in_pipelines_for_ordering_run(tmp_path: Path, tiny: Callable[[str], str]) -> None:
     """One uses the source; others use tiny models, whose answers are only permutations."""
-    data = written(tmp_path, sorting_row("a", REPORT, SUMMARIES, "3, 4, 1, 2"))
+    data = write_rows(tmp_path / "rows.jsonl", ROW)
     config = tmp_path / "own.yaml"
     config.write_text(
         f"tasks:\n  near: {{class: ReportSumSort, path: {data}}}\n"
