@@ -6,22 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tiny_models import STORY
+from tiny_models import STORY, encoder
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import (
-    BertConfig,
-    BertForQuestionAnswering,
-    DebertaV2Config,
-    DebertaV2ForQuestionAnswering,
-    DistilBertConfig,
-    DistilBertForQuestionAnswering,
-    LongformerConfig,
-    LongformerForQuestionAnswering,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaForQuestionAnswering,
-)
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
 POSITIONS = 128  # number of positions of the models
@@ -87,23 +74,15 @@ def _fast(core: Tokenizer) -> PreTrainedTokenizerFast:
 
 def network(name: str, vocabulary: int) -> PreTrainedModel:
     """Returns a tiny model with large random weights, so that its outputs differ between inputs."""
-    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    shape |= {"num_attention_heads": 2, "vocab_size": vocabulary, "initializer_range": 0.3}
-    shape |= {"pad_token_id": 0, "sep_token_id": 2, "max_position_embeddings": POSITIONS}
-    match name:
-        case "distilbert":
-            shape = {"dim": 32, "hidden_dim": 64, "n_layers": 2, "n_heads": 2, "pad_token_id": 0}
-            shape |= {"vocab_size": vocabulary, "max_position_embeddings": POSITIONS}
-            config = DistilBertConfig(**shape, initializer_range=0.3)
-            return DistilBertForQuestionAnswering(config)
-        case "bert":
-            return BertForQuestionAnswering(BertConfig(**shape))
-        case "deberta":
-            return DebertaV2ForQuestionAnswering(DebertaV2Config(**shape, relative_attention=True))
-    shape |= {"max_position_embeddings": POSITIONS + 1, "type_vocab_size": 1}
-    if name == "roberta":
-        return RobertaForQuestionAnswering(RobertaConfig(**shape))
-    return LongformerForQuestionAnswering(LongformerConfig(**shape, attention_window=[16, 16]))
+    shape: dict[str, Any] = {"sep_token_id": 2, "max_position_embeddings": POSITIONS}
+    if name in ("roberta", "longformer"):
+        shape |= {"max_position_embeddings": POSITIONS + 1, "type_vocab_size": 1}
+    elif name == "distilbert":
+        shape |= {"dim": 32, "hidden_dim": 64, "n_layers": 2, "n_heads": 2}
+    elif name == "deberta":
+        shape |= {"relative_attention": True}
+    kind = "deberta-v2" if name == "deberta" else name
+    return encoder(kind, "QuestionAnswering", vocabulary, **shape)
 
 
 def save(name: str, place: Path) -> None:

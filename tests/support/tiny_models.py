@@ -5,28 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    BertConfig,
-    BertForMaskedLM,
-    BertForSequenceClassification,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LEDConfig,
-    LEDForConditionalGeneration,
-    LlamaConfig,
-    LlamaForCausalLM,
-    LongformerConfig,
-    LongformerForSequenceClassification,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
     PreTrainedModel,
     PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaForMaskedLM,
-    RobertaForSequenceClassification,
-    T5Config,
-    T5ForConditionalGeneration,
 )
 
 CHAT = (
@@ -67,31 +54,39 @@ def tokenizer(template: str, chat: bool) -> PreTrainedTokenizerFast:
 
 def network(name: str, vocabulary: int) -> PreTrainedModel:
     """Returns a tiny model with large random weights, so that its outputs differ between inputs."""
-    common: dict[str, Any] = {"vocab_size": vocabulary, "bos_token_id": 3}
-    common |= {"pad_token_id": 0, "eos_token_id": 1}
+    ends = {"vocab_size": vocabulary, "bos_token_id": 3, "pad_token_id": 0, "eos_token_id": 1}
     bart: dict[str, Any] = {"d_model": 32, "init_std": 0.3, "decoder_start_token_id": 1}
     for half in ("encoder", "decoder"):
         bart |= {f"{half}_layers": 2, f"{half}_attention_heads": 2, f"{half}_ffn_dim": 64}
     bart |= {"forced_eos_token_id": None}
-    llama: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    match name:
-        case "t5":
-            shape: dict[str, Any] = {"d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 2}
-            shape |= {"d_model": 32, "initializer_factor": 2.0, "decoder_start_token_id": 0}
-            return T5ForConditionalGeneration(T5Config(**common, **shape))
-        case "bart":
-            config = BartConfig(**common, **bart, max_position_embeddings=256)
-            return BartForConditionalGeneration(config)
-        case "led":
-            bart |= {"max_encoder_position_embeddings": 256, "max_decoder_position_embeddings": 64}
-            return LEDForConditionalGeneration(
-                LEDConfig(**common, **bart, attention_window=[16, 16])
-            )
-        case "gpt2":
-            shape = {"n_positions": 256, "n_embd": 32, "n_layer": 2, "n_head": 2}
-            return GPT2LMHeadModel(GPT2Config(**common, **shape, initializer_range=0.3))
-    llama |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096}
-    return LlamaForCausalLM(LlamaConfig(**common, **llama, initializer_range=0.3))
+    shapes: dict[str, dict[str, Any]] = {
+        "t5": {"d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 2, "d_model": 32,
+               "initializer_factor": 2.0, "decoder_start_token_id": 0},
+        "bart": {**bart, "max_position_embeddings": 256},
+        "led": {**bart, "max_encoder_position_embeddings": 256, "attention_window": [16, 16],
+                "max_decoder_position_embeddings": 64},
+        "gpt2": {"n_positions": 256, "n_embd": 32, "n_layer": 2, "n_head": 2,
+                 "initializer_range": 0.3},
+        "llama": {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+                  "num_attention_heads": 4, "num_key_value_heads": 2, "initializer_range": 0.3,
+                  "max_position_embeddings": 4096},
+    }  # fmt: skip
+    kind = name if name in shapes else "llama"
+    heads = AutoModelForCausalLM if kind in ("gpt2", "llama") else AutoModelForSeq2SeqLM
+    model: PreTrainedModel = heads.from_config(AutoConfig.for_model(kind, **ends, **shapes[kind]))
+    return model
+
+
+def encoder(kind: str, head: str, vocabulary: int, **shape: Any) -> PreTrainedModel:
+    """Returns a tiny encoder, such as `bert`, with a head, such as `MaskedLM`, or with none."""
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+             "num_attention_heads": 2, "vocab_size": vocabulary, "initializer_range": 0.3,
+             "pad_token_id": 0}  # fmt: skip
+    if kind == "longformer":
+        shape["attention_window"] = [16, 16]
+    heads = getattr(transformers, f"AutoModelFor{head}" if head else "AutoModel")
+    model: PreTrainedModel = heads.from_config(AutoConfig.for_model(kind, **{**sizes, **shape}))
+    return model
 
 
 def save(name: str, place: Path) -> None:
@@ -110,23 +105,10 @@ def save_classifier(name: str, place: Path, labels: Sequence[str]) -> None:
     words.backend_tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=pairs
     )
-    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "initializer_range": 0.3}
-    shape |= {
-        "max_position_embeddings": 130,
-        "pad_token_id": 0,
-        "type_vocab_size": 1 + (name == "bert"),
-    }
-    shape["id2label"] = dict(enumerate(labels))
     torch.manual_seed(0)
-    match name:
-        case "bert":
-            model: PreTrainedModel = BertForSequenceClassification(BertConfig(**shape))
-        case "roberta":
-            model = RobertaForSequenceClassification(RobertaConfig(**shape))
-        case _:
-            config = LongformerConfig(**shape, attention_window=[16, 16])
-            model = LongformerForSequenceClassification(config)
+    types, names = 1 + (name == "bert"), dict(enumerate(labels))
+    model = encoder(name, "SequenceClassification", len(words), max_position_embeddings=130,
+                    type_vocab_size=types, id2label=names)  # fmt: skip
     model.save_pretrained(place)
     words.save_pretrained(place)
 
@@ -152,9 +134,9 @@ def save_token_vectors(place: Path) -> None:
 def save_sparse(place: Path) -> None:
     """Saves a tiny masked language model, which can serve as a SPLADE model, and its tokenizer."""
     save_classifier("bert", place, ["near"])
-    config = BertConfig.from_pretrained(place)
+    config = AutoConfig.from_pretrained(place)
     torch.manual_seed(0)
-    BertForMaskedLM(config).save_pretrained(place)
+    AutoModelForMaskedLM.from_config(config).save_pretrained(place)
 
 
 def save_masked(
@@ -163,15 +145,8 @@ def save_masked(
     """Saves a tiny BERT or RoBERTa that fills in masks, and its tokenizer."""
     words = words or tokenizer("<s> $A </s>", chat=False)
     words.add_special_tokens({"mask_token": "<mask>"})
-    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "initializer_range": 0.3}
-    shape |= {"max_position_embeddings": positions, "pad_token_id": 0}
     torch.manual_seed(0)
-    model: PreTrainedModel = (
-        BertForMaskedLM(BertConfig(**shape))
-        if name == "bert"
-        else RobertaForMaskedLM(RobertaConfig(**shape))
-    )
+    model = encoder(name, "MaskedLM", len(words), max_position_embeddings=positions)
     model.save_pretrained(place)
     words.save_pretrained(place)
 

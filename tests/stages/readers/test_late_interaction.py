@@ -1,13 +1,12 @@
 """Tests of late interaction between questions and passages, and of the classifier with it."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from tiny_encoders import whole_words
-from transformers import BertConfig, BertModel
+from tiny_models import encoder as tiny_encoder
 
 from leporello.api import UserError
 from leporello.core.calls.stage_calls import read as checked_read
@@ -26,9 +25,8 @@ def save_encoder(place: Path, seed: int = 0) -> None:
     """Saves a tiny BERT whose vectors do not depend on positions."""
     words = whole_words(WORDS)
     torch.manual_seed(seed)
-    shape: dict[str, Any] = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
-    shape |= {"num_attention_heads": 2, "vocab_size": len(words), "max_position_embeddings": 32}
-    network = BertModel(BertConfig(**shape))
+    shape = {"num_hidden_layers": 1, "max_position_embeddings": 32, "initializer_range": 0.02}
+    network = tiny_encoder("bert", "", len(words), **shape)
     network.get_parameter("embeddings.position_embeddings.weight").data.zero_()
     network.save_pretrained(place)
     words.save_pretrained(place)

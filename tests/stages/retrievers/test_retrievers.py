@@ -50,17 +50,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Folder of a tiny BERT with random weights, one label and an input window of 24 tokens."""
     import torch
     from tiny_encoders import wordpieces
-    from transformers import BertConfig, BertForSequenceClassification
+    from tiny_models import encoder
 
     torch.manual_seed(0)
-    tokenizer = wordpieces([STORY], 120)
+    tokenizer, folder = wordpieces([STORY], 120), tmp_path_factory.mktemp("tiny-bert")
     tokenizer.model_max_length = 24
-    shape: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    shape |= {"intermediate_size": 32, "max_position_embeddings": 24, "initializer_range": 0.5}
-    shape |= {"vocab_size": len(tokenizer), "num_labels": 1}
-    config = BertConfig(**shape)
-    folder = tmp_path_factory.mktemp("tiny-bert")
-    BertForSequenceClassification(config).save_pretrained(folder)
+    bert = encoder("bert", "SequenceClassification", len(tokenizer), num_hidden_layers=1,
+                   max_position_embeddings=24, initializer_range=0.5, num_labels=1)  # fmt: skip
+    bert.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
 
