@@ -82,13 +82,16 @@ class Request:
         self, content: bytes, status: int = 200, kind: str = "application/json", **headers: str
     ) -> None:
         """Answers with bytes; underscores in names of headers become hyphens."""
-        fields = {"Content-Type": kind, "Content-Length": str(len(content))}
-        fields |= {name.replace("_", "-"): value for name, value in headers.items()}
-        self.handler.send_response(status)
-        for name, value in fields.items():
-            self.handler.send_header(name, value)
-        self.handler.end_headers()
+        fields = {"Content_Type": kind, "Content_Length": str(len(content)), **headers}
+        self.begin(status, **fields)
         self.handler.wfile.write(content)
+
+    def begin(self, status: int = 200, **headers: str) -> None:
+        """Sends the status and headers of an answer."""
+        self.handler.send_response(status)
+        for name, value in headers.items():
+            self.handler.send_header(name.replace("_", "-"), value)
+        self.handler.end_headers()
 
     def fail(self, status: int, error: dict[str, Any] | None = None, **headers: str) -> None:
         """Answers with an error in OpenAI's format."""
@@ -103,8 +106,7 @@ class Request:
 
     def send_endlessly(self) -> None:
         """Answers with a body that does not end until the client leaves."""
-        self.handler.send_response(200)
-        self.handler.end_headers()
+        self.begin()
         self.handler.close_connection = True
         with suppress(OSError):
             while not self.server.ending.is_set():

@@ -1,14 +1,15 @@
-"""Tests of the reader of the package, with its weights."""
+"""Tests of the reader of the package and of its heads, with their weights."""
 
 import json
 import shutil
 import unicodedata
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pytest
+from plain_head import PlainHead
 
 from leporello.core.errors import UserError
 from leporello.core.records import Chunk, Document, Output, Read, Span
@@ -16,14 +17,15 @@ from leporello.models.locate import locate
 from leporello.readers import Embedded
 from leporello.readers.embedded.encoder import Encoder, TextPair, has_int8_units
 from leporello.readers.embedded.spans import edges_of
-
-Form: TypeAlias = Literal["NFC", "NFD"]
+from leporello.readers.embedded.statements import StatementJudge, label_order
 
 FERRY = Document(
     "ferry",
     "The ferry at Quern has run since 1871. Grigor Sande wrote down every soul, hoof and hatbox."
     "\n\nAnn Dunning found the unread fax behind the boiler. She gave it to the Widow Frack.",
 )
+SHIPPED = Path(locate("leporello-en"))
+COPY = "Receiving Party may create a copy of some Confidential Information in some circumstances."
 HALVES = (FERRY.chunk(0, 91), FERRY.chunk(93, len(FERRY.text)))
 
 
@@ -54,7 +56,7 @@ def test_an_answer_is_a_span_of_the_document(reader: Embedded, question: str, te
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_an_answer_has_its_accents_in_either_form(reader: Embedded, form: Form) -> None:
+def test_an_answer_has_its_accents_in_either_form(reader: Embedded, form: Any) -> None:
     text = unicodedata.normalize(form, "The unread fax was found in 1871 by Zoë Håkanå. She left.")
     document = Document("d", text)
     output = answer(reader, "Who found the unread fax?", document.chunk(0, len(text)))
@@ -116,8 +118,7 @@ def test_a_yes_no_question_is_answered_with_yes_or_no(reader: Embedded) -> None:
     output = answer(reader, "Did Ann Dunning find the fax?")
     assert output.text in ("yes", "no")
     assert output.span is None
-    assert output.probability is not None
-    assert output.probability < 0.6
+    assert (output.probability or 1.0) < 0.6
 
 
 @pytest.mark.parametrize(
@@ -139,18 +140,19 @@ def test_a_claim_has_one_of_three_labels(reader: Embedded, claim: str, label: st
 
 def test_differences_to_other_base_weights_are_refused(tmp_path: Path) -> None:
     """The sum would be meaningless."""
-    shipped = Path(locate("leporello-en"))
-    shutil.copytree(shipped / "verdicts", tmp_path / "verdicts")
-    config = json.loads((shipped / "verdicts/config.json").read_text("utf-8")) | {"base": "other"}
+    shutil.copytree(SHIPPED / "verdicts", tmp_path / "verdicts")
+    config = json.loads((SHIPPED / "verdicts/config.json").read_text("utf-8")) | {"base": "other"}
     (tmp_path / "verdicts/config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(UserError, match="train it again"):
-        Encoder(shipped / "answers", tmp_path / "verdicts")
+        Encoder(SHIPPED / "answers", tmp_path / "verdicts")
 
 
 def test_one_of_the_choices_is_chosen(reader: Embedded) -> None:
     choices = ("Grigor Sande", "Ann Dunning", "the Widow Frack", "the Widow Frack")
     [output] = reader.read([Read(HALVES, "Who found the unread fax?", choices=choices)])
     assert output.text == "Ann Dunning"
+    assert output.span
+    assert FERRY.text[output.span.start : output.span.end] == "Ann Dunning"
     assert len(output.scores) == 4
     assert output.score == max(output.scores)
 
@@ -183,7 +185,7 @@ def test_answers_in_8_bits_are_those_in_32_bits(reader: Embedded) -> None:
 
 
 def test_the_score_of_a_passage_does_not_depend_on_the_batch(reader: Embedded) -> None:
-    encoder = Encoder(Path(locate("leporello-en")) / "answers", threads=2)
+    encoder = Encoder(SHIPPED / "answers", threads=2)
     pairs = [TextPair([7, 8], [*range(5, 5 + length)]) for length in (4, 90, 30)]
     together = encoder.scores(pairs)
     for pair, scores in zip(pairs, together, strict=True):
@@ -200,7 +202,7 @@ def test_a_long_passage_is_read_to_its_end(reader: Embedded) -> None:
 
 
 def test_damaged_weights_are_reported(tmp_path: Path) -> None:
-    shutil.copytree(Path(locate("leporello-en")) / "answers", tmp_path / "answers")
+    shutil.copytree(SHIPPED / "answers", tmp_path / "answers")
     weights = tmp_path / "answers" / "weights.safetensors"
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
@@ -214,12 +216,59 @@ def test_damaged_weights_are_reported(tmp_path: Path) -> None:
         Embedded(model="./absent").load()
 
 
-def test_every_packaged_folder_lists_its_files() -> None:
-    folders = [path for path in Path(locate("leporello-en")).iterdir() if path.is_dir()]
-    assert folders
-    for folder in folders:
+def test_packaged_folders_are_small_and_list_their_files() -> None:
+    sizes = {}
+    for folder in (path for path in SHIPPED.iterdir() if path.is_dir()):
         checksums = json.loads((folder / "config.json").read_text(encoding="utf-8"))["sha256"]
-        files = {path.name for path in folder.iterdir()}
-        assert {*checksums, "card.md"} == files - {"config.json"}
-    size = sum(f.stat().st_size for folder in folders for f in folder.iterdir())
-    assert size <= 50e6
+        assert {*checksums, "card.md", "config.json"} == {path.name for path in folder.iterdir()}
+        sizes[folder.name] = sum(file.stat().st_size for file in folder.iterdir())
+    assert max(sizes["choices"], sizes["statements"]) < 3_000_000
+    assert sum(sizes.values()) <= 50e6
+
+
+@pytest.fixture(scope="module", name="judge")
+def _judge() -> StatementJudge:
+    """The head for statements, with rules instead of weights as its span head."""
+    return StatementJudge(SHIPPED / "statements", PlainHead())
+
+
+@pytest.mark.parametrize(
+    ("clauses", "best"),
+    [
+        ("The Receiving Party may make copies of the Confidential Information as needed.", 1),
+        ("The Receiving Party shall not copy or reproduce any Confidential Information.", 2),
+        ("The moon is far from the sea, and the boats are old.", 0),
+    ],
+)
+def test_a_known_statement_is_judged_unread(judge: StatementJudge, clauses: str, best: int) -> None:
+    before = "This Agreement is governed by the laws of Norway. "
+    [judgement] = judge.judge([(COPY, ["", before + clauses])])
+    assert int(np.argmax(judgement.probabilities)) == best
+    assert judge.knows(COPY)
+    if best:
+        assert (before + clauses)[judgement.start : judgement.end] == clauses
+        assert judgement.passage == 1
+
+
+def test_an_unknown_statement_is_read(judge: StatementJudge) -> None:
+    stated, missing = judge.judge(
+        [("boats are old", ["The boats are old."]), ("hens fly", ["Zinc."])]
+    )
+    assert not judge.knows("boats are old")
+    assert stated.probabilities[0] < missing.probabilities[0]
+
+
+@pytest.mark.parametrize(
+    ("choices", "order"),
+    [
+        (("Entailment", "Contradiction", "Not mentioned"), (2, 0, 1)),
+        (("SUPPORTS", "NOT ENOUGH INFO", "REFUTES"), (1, 0, 2)),
+        (("yes", "no", "perhaps"), None),
+        (("Entailment", "Contradiction"), None),
+        ((), None),
+    ],
+)
+def test_choices_with_names_of_labels_are_labels(
+    choices: tuple[str, ...], order: tuple[int, int, int] | None
+) -> None:
+    assert label_order(choices) == order

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from command_line import ROOT
-from endpoint_server import SECRET, Request, Server, answer, endpoint, reads, reply, running, texts
+from endpoint_server import SECRET, Request, answer, endpoint, reads, reply, running, texts
 from row_files import write_rows
 
 from leporello.config import load_config
@@ -15,7 +15,6 @@ from leporello.core.records import Document, Output, Read
 from leporello.readers import Endpoint
 from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.endpoint.messages import chosen
-from leporello.readers.prompting.few_shot import draw
 from leporello.readers.prompting.prompted_reader import Chat
 
 STORY = "The miller had three sons, a mill, a donkey and a cat. " * 40
@@ -31,10 +30,11 @@ def test_a_chat_request_contains_messages(monkeypatch: pytest.MonkeyPatch) -> No
     assert output == Output("HELLO", read=(), input_tokens=10, output_tokens=2)
     assert request.path == "/v1/chat/completions"
     assert request.headers["authorization"] == f"Bearer {SECRET}"
-    turns = [("system", "Be brief."), ("user", "hello")]
-    messages = [{"role": role, "content": content} for role, content in turns]
+    assert request.body.pop("messages") == [
+        {"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"},
+    ]  # fmt: skip
     sent = {"max_tokens": 5, "temperature": 0.0, "seed": 7, "stop": ["\n"]}
-    assert request.body == {"model": "m", "messages": messages, **sent}
+    assert request.body == {"model": "m", **sent}
     assert reader.render(reads("hello")[0]) == "system: Be brief.\n\nuser: hello"
 
 
@@ -78,36 +78,24 @@ def test_any_text_can_be_sent_and_received(mode: str) -> None:
     assert output.text.encode()
 
 
-def shots(folder: Path) -> Path:
-    rows = [
-        {"question": "Who barked?", "context": "The dog barked. " * 5, "answer": "the dog"},
-        {"question": "Who rowed?", "context": "Bo rowed. " * 8, "answer": "Bo"},
-    ]
-    return write_rows(folder / "examples.jsonl", *rows)
-
-
-def few(server: Server, folder: Path, **parameters: Any) -> Endpoint:
-    defaults = {"prompt": "{context}\nQ: {question}\nA:", "examples": shots(folder), **parameters}
-    return endpoint(server, **defaults)
-
-
-def test_worked_examples_are_earlier_turns_of_a_chat(tmp_path: Path) -> None:
+def test_worked_examples_precede_the_prompt_as_turns_or_as_text(tmp_path: Path) -> None:
+    row = {"question": "Who barked?", "context": "The dog barked.", "answer": "the dog"}
+    options: dict[str, Any] = {"prompt": "{context}\nQ: {question}\nA:", "seed": 3}
+    options["examples"] = write_rows(tmp_path / "examples.jsonl", row)
+    read = Read(("He left.",), "Who left?")
+    turns = [("user", "The dog barked.\nQ: Who barked?\nA:"), ("assistant", "the dog")]
+    turns = [("system", "Be brief."), *turns, ("user", "He left.\nQ: Who left?\nA:")]
     with running(reply) as server:
-        reader = few(server, tmp_path, system="Be brief.", seed=3)
-        sample = draw(tmp_path / "examples.jsonl", 4, 3)
-        reader.read([Read(("He left.",), "Who left?")])
-        [request] = server.requests
-    assert len(sample) == 2
-    turns = [("system", "Be brief.")]
-    for shot in sample:
-        [context] = shot.read.passages
-        turns += [("user", f"{context}\nQ: {shot.read.question}\nA:"), ("assistant", shot.answer)]
-    turns += [("user", "He left.\nQ: Who left?\nA:")]
-    sent = [(message["role"], message["content"]) for message in request.body["messages"]]
-    assert sent == turns
-    assert "seed" not in request.body
-    shown = reader.render(Read(("He left.",), "Who left?"))
-    assert shown == "\n\n".join(f"{role}: {content}" for role, content in turns)
+        reader = endpoint(server, system="Be brief.", **options)
+        reader.read([read])
+        endpoint(server, mode="completions", **options).read([read])
+        chat, plain = server.requests
+    assert [(turn["role"], turn["content"]) for turn in chat.body["messages"]] == turns
+    assert "seed" not in chat.body
+    assert reader.render(read) == "\n\n".join(f"{role}: {content}" for role, content in turns)
+    assert plain.prompt == (
+        "The dog barked.\nQ: Who barked?\nA: the dog\n\nHe left.\nQ: Who left?\nA:"
+    )
 
 
 def test_passages_that_do_not_fit_are_left_out() -> None:
@@ -133,9 +121,8 @@ def test_prompts_are_measured_with_the_tokenizer_of_the_model(tmp_path: Path) ->
     tokens = Tokens(place)
     with running(reply) as server:
         for mode, system in (("chat", "Be brief."), ("completions", "")):
-            reader = endpoint(
-                server, mode=mode, system=system, tokenizer=place, max_input_tokens=60
-            )
+            options = {"mode": mode, "system": system, "max_input_tokens": 60}
+            reader = endpoint(server, tokenizer=place, **options)
             reader.read(reads(STORY))
             sent = server.requests[-1].prompt
             chat = Chat(tokens, system, ()) if mode == "chat" else tokens
@@ -225,12 +212,11 @@ def test_invalid_parameters_are_refused(parameters: dict[str, Any], message: str
 
 
 def test_empty_prompts_and_pairs_are_refused() -> None:
-    with running(reply) as server:
-        with pytest.raises(ValueError, match="the prompt is empty"):
-            endpoint(server).read(reads(""))
-        with pytest.raises(ValueError, match="a pair of texts"):
-            endpoint(server).read([Read(("a",), pair=("a", "b"))])
-        assert server.requests == []
+    reader = Endpoint("http://127.0.0.1:1/v1", "m", prompt="{context}")
+    with pytest.raises(ValueError, match="the prompt is empty"):
+        reader.read(reads(""))
+    with pytest.raises(ValueError, match="a pair of texts"):
+        reader.read([Read(("a",), pair=("a", "b"))])
 
 
 def test_the_configs_of_the_guide_load(tmp_path: Path) -> None:
@@ -241,17 +227,3 @@ def test_the_configs_of_the_guide_load(tmp_path: Path) -> None:
         path.write_text(block, encoding="utf-8")
         assert load_config([path])
     assert blocks
-
-
-def test_worked_examples_precede_a_plain_prompt(tmp_path: Path) -> None:
-    with running(reply) as server:
-        reader = few(server, tmp_path, mode="completions", shots=1, seed=3)
-        [shot] = draw(tmp_path / "examples.jsonl", 1, 3)
-        read = Read(("He left.",), "Who left?")
-        reader.read([read])
-        [context] = shot.read.passages
-        worked = f"{context}\nQ: {shot.read.question}\nA: {shot.answer}"
-        assert server.requests[0].prompt == f"{worked}\n\nHe left.\nQ: Who left?\nA:"
-        assert reader.render(read) == server.requests[0].prompt
-        with pytest.raises(ValueError, match="the prompt is empty"):
-            few(server, tmp_path, mode="completions", prompt="{context}").read(reads(""))

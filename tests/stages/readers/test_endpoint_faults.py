@@ -6,7 +6,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from email.utils import formatdate
 from typing import Any
 
 import pytest
@@ -29,10 +28,7 @@ def status(code: int, **headers: str) -> Callable[[Request], None]:
 
 def broken_off(request: Request) -> None:
     """Closes the connection in the middle of the body."""
-    request.handler.send_response(200)
-    request.handler.send_header("Content-Type", "application/json")
-    request.handler.send_header("Content-Length", "1000")
-    request.handler.end_headers()
+    request.begin(Content_Length="1000")
     request.handler.wfile.write(b'{"choices": [')
     request.drop()
 
@@ -40,35 +36,23 @@ def broken_off(request: Request) -> None:
 def broken_off_in_chunks(request: Request) -> None:
     """Closes the connection after a complete answer, but without the last chunk of HTTP."""
     content = b'{"choices": [{"message": {"content": "half"}}]}'
-    request.handler.send_response(200)
-    request.handler.send_header("Transfer-Encoding", "chunked")
-    request.handler.end_headers()
+    request.begin(Transfer_Encoding="chunked")
     request.handler.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
     request.drop()
 
 
 def trickle(request: Request) -> None:
     """Sends one byte every 0.05 seconds."""
-    request.handler.send_response(200)
-    request.handler.send_header("Content-Length", "1000")
-    request.handler.end_headers()
+    request.begin(Content_Length="1000")
     while not request.server.ending.wait(0.05):
         request.handler.wfile.write(b" ")
         request.handler.wfile.flush()
 
 
-def html(request: Request) -> None:
-    """Answers with a page, like a proxy."""
-    request.send(b"<html>Bad gateway</html>", kind="text/html")
-
-
 MISBEHAVIOUR: dict[str, tuple[Callable[[Request], None], str]] = {
     "429": (status(429), "the server answered 429: status 429"),
     "429 with Retry-After": (status(429, Retry_After="0.05"), "answered 429"),
-    "429 with a date": (status(429, Retry_After=formatdate(usegmt=True)), "answered 429"),
-    "429 with nonsense": (status(429, Retry_After="soon"), "answered 429"),
     "500": (status(500), "the server answered 500: status 500"),
-    "503": (status(503), "answered 503"),
     "408": (status(408), "answered 408"),
     "500 without JSON": (lambda request: request.send(b"oh", 500, "text/plain"), "500: oh"),
     "500 without a word": (lambda request: request.send(b"", 500), "500: nothing"),
@@ -80,18 +64,16 @@ MISBEHAVIOUR: dict[str, tuple[Callable[[Request], None], str]] = {
     "not JSON": (lambda request: request.send(b'{"choices": [{'), 'not JSON: {"choices": [{'),
     "half a character": (lambda request: request.send(b'"\xff"'), "not JSON"),
     "empty": (lambda request: request.send(b""), "not JSON: nothing"),
-    "a page": (html, "not JSON: <html>Bad gateway</html>; it is a web page: check base_url"),
+    "a page": (
+        lambda request: request.send(b"<html>Bad gateway</html>", kind="text/html"),
+        "not JSON: <html>Bad gateway</html>; it is a web page: check base_url",
+    ),
     "not an object": (lambda request: request.send(b"[1, 2]"), "has no choices: [1, 2]"),
     "no choices": (lambda request: reply(request, choices=...), "has no choices"),
     "empty choices": (lambda request: reply(request, choices=[]), "has no choices"),
     "null choices": (lambda request: reply(request, choices=[None]), "has no choices"),
     "an error with 200": (lambda a: a.send(b'{"error": {"message": "busy"}}'), "busy"),
 }
-
-
-def patience(name: str) -> float:
-    """Returns a short time-out for tests of time-outs, and otherwise one for busy machines."""
-    return 0.7 if name in ("hangs", "trickles") else 20
 
 
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
@@ -104,7 +86,8 @@ def test_failed_requests_are_repeated_until_the_limit(name: str) -> None:
         script(request) if is_bad else reply(request)
 
     with running(misbehave) as server:
-        reader = endpoint(server, timeout=patience(name))
+        # Other cases must not time out on a busy machine.
+        reader = endpoint(server, timeout=0.7 if name in ("hangs", "trickles") else 20)
         prompts = ("a", "later", "b") if is_refusal else ("a", "later", "b", "never")
         outputs = sliding(reader, reads(*prompts))
         never = {} if is_refusal else {"never": 3}
@@ -116,17 +99,14 @@ def test_failed_requests_are_repeated_until_the_limit(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "value", "wait"),
+    ("value", "wait"),
     [
-        ("retry-after", "0.4", 0.4),
-        ("retry-after", "-5", 0.0),
-        ("retry-after", "nan", None),
-        ("retry-after", "soon", None),
-        ("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT", None),
+        ("0.4", 0.4), ("-5", 0.0), ("nan", None), ("soon", None),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", None),
     ],
-)
-def test_the_wait_of_a_server_is_parsed(header: str, value: str, wait: float | None) -> None:
-    assert fault_of_status(503, {header: value}, b"").wait == wait
+)  # fmt: skip
+def test_the_wait_of_a_server_is_parsed(value: str, wait: float | None) -> None:
+    assert fault_of_status(503, {"retry-after": value}, b"").wait == wait
 
 
 def test_all_requests_wait_for_retry_after(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,11 +152,10 @@ def test_waits_are_random_with_a_growing_limit(monkeypatch: pytest.MonkeyPatch) 
 def test_an_input_that_the_server_refuses_does_not_affect_others() -> None:
     message = "This model's maximum context length is 8 tokens, you requested 9"
 
+    error = {"message": message, "code": "context_length_exceeded"}
+
     def short(request: Request) -> None:
-        is_long = request.prompt == "long"
-        request.fail(
-            400, {"message": message, "code": "context_length_exceeded"}
-        ) if is_long else reply(request)
+        request.fail(400, error) if request.prompt == "long" else reply(request)
 
     with running(short) as server:
         outputs = sliding(endpoint(server), reads("a", "long", "b", "c", "a"))
@@ -245,14 +224,10 @@ def test_an_endless_list_of_models_is_refused() -> None:
         list_models(server.base_url)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason", "answer"), [("half of it", "length", "half of it"), ("  ", "stop", "")]
-)
-def test_an_answer_can_be_cut_off_or_empty(text: str, reason: str, answer: str) -> None:
-    """The reader limits the length by max_new_tokens; a model can end at once."""
-    choice = {"finish_reason": reason, "message": {"content": text}}
-    with running(lambda request: reply(request, choices=[choice])) as server:
-        assert texts(endpoint(server).read(reads("a"))) == [answer]
+def test_an_answer_can_be_empty() -> None:
+    """A model can end at once."""
+    with running(lambda request: reply(request, "  ")) as server:
+        assert texts(endpoint(server).read(reads("a"))) == [""]
 
 
 def test_an_input_that_failed_is_sent_again_by_the_next_call() -> None:
@@ -287,9 +262,8 @@ def test_mistakes_of_the_user_stop_the_run(
 ) -> None:
     """They concern all inputs: requests are not repeated, and those under way are cancelled."""
     monkeypatch.setenv("MY_KEY", SECRET)
-    key = Key(SECRET, "$MY_KEY")
     with running(lambda request: request.fail(code, error)) as server:
-        reader = endpoint(server, api_key=key, concurrency=2)
+        reader = endpoint(server, api_key=Key(SECRET, "$MY_KEY"), concurrency=2)
         with pytest.raises(UserError, match=message) as caught:
             reader.read(reads(*map(str, range(40))))
         assert len(server.requests) <= (40 if code == 403 else 6)

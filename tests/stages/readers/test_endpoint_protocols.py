@@ -1,4 +1,4 @@
-"""Tests of endpoints with Anthropic's messages, reasoning, cached prompts and batches."""
+"""Tests of endpoints with Anthropic's messages, schemas, reasoning, cached prompts and batches."""
 
 import json
 import subprocess
@@ -15,6 +15,8 @@ from leporello.core.errors import UserError
 from leporello.core.records import Read
 from leporello.models.locate import cache_directory
 from leporello.readers.endpoint.responses import EndpointError
+from leporello.text.typed.parse import parse
+from leporello.text.typed.schema import schema_of
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +63,29 @@ def test_anthropics_messages_are_sent_and_parsed(tmp_path: Path) -> None:
     assert (output.text, output.reasoning) == ("Ann", "Hm.")
     assert (output.input_tokens, output.output_tokens) == (1000, 5)
     assert output.dollars == pytest.approx((10 * 1.0 + 990 * 0.1 + 5 * 10) / 1e6)
+
+
+@pytest.mark.parametrize("mode", ["chat", "messages", "completions"])
+def test_a_request_contains_the_schema(mode: str) -> None:
+    """Completions have no field for it; the reader parses their text."""
+    schema, text = schema_of("integer"), '{"answer": 7}'
+
+    def script(request: Request) -> None:
+        is_message = mode == "messages"
+        request.send(json.dumps(message(text)).encode()) if is_message else reply(request, text)
+
+    with running(script) as server:
+        reader = endpoint(server, mode=mode)
+        [output] = reader.read([Read(("Seven rowed.",), "How many?", schema=schema)])
+        reader.read([Read(("Seven rowed.",), "How many?")])
+    typed, plain = (request.body for request in server.requests)
+    form: Any = {
+        "chat": typed.get("response_format", {}).get("json_schema"),
+        "messages": typed.get("output_config", {}).get("format"),
+    }.get(mode)
+    assert (form and form["schema"]["required"]) == (None if mode == "completions" else ["answer"])
+    assert not {"response_format", "output_config"} & plain.keys()
+    assert parse(output.text, schema) == 7
 
 
 def test_explain_shows_the_reasoning(tmp_path: Path) -> None:

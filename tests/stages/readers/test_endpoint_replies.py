@@ -19,6 +19,9 @@ HARMONY = (
 )
 
 
+COMMAND = "<|START_THINKING|>Hm.<|END_THINKING|>"
+
+
 def chat(content: Any, reason: str | None = "stop", **fields: Any) -> dict[str, Any]:
     message = {"role": "assistant", "content": content, **fields}
     choice = {"index": 0, "message": message, "finish_reason": reason}
@@ -53,19 +56,10 @@ THOUGHT: Mapping[str, Fields] = {
     "vLLM, older": chat("Mrs. Pell", reasoning_content="Hm."),
     "vLLM, without a parser": chat("<think>\nHm.\n</think>\n\nMrs. Pell"),
     "SGLang": {**chat("Mrs. Pell", reasoning_content="Hm.", tool_calls=None), "metadata": {}},
-    "SGLang, template with the first mark": chat("Hm.</think>\n\nMrs. Pell"),
-    "SGLang, Kimi": chat("◁think▷Hm.◁/think▷Mrs. Pell"),
-    "vLLM, Command": chat(
-        "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Mrs. Pell<|END_RESPONSE|>"
-    ),
-    "vLLM, Hunyuan": chat("<think>Hm.</think>\n<answer>\nMrs. Pell\n</answer>"),
-    "vLLM, GLM": chat("<think>Hm.</think><|begin_of_box|>Mrs. Pell<|end_of_box|>"),
     "llama.cpp": {**chat("Mrs. Pell", reasoning_content="Hm."), "timings": {"prompt_n": 9}},
-    "llama.cpp, gpt-oss": chat(HARMONY),
     "Ollama": {**chat("Mrs. Pell", reasoning="Hm."), "system_fingerprint": "fp_ollama"},
     "Ollama, thinking": chat("Mrs. Pell", thinking="Hm."),
     "LM Studio": {**chat("Mrs. Pell", reasoning_content="Hm."), "stats": {}},
-    "LM Studio, gpt-oss": chat(HARMONY + "<|return|>"),
     "TGI": {**chat("Mrs. Pell"), "object": "", "model": "m", "system_fingerprint": "3.3"},
     "OpenRouter": chat(
         "Mrs. Pell", reasoning="Hm.", reasoning_details=[{"type": "reasoning.text", "text": "Hm."}]
@@ -80,7 +74,6 @@ THOUGHT: Mapping[str, Fields] = {
             {"type": "text", "text": "Mrs. Pell"},
         ]
     ),
-    "Gemini": chat("<thought>Hm.</thought>Mrs. Pell"),
     "no reason": chat("Mrs. Pell", None),
     "cut off": chat("Mrs. Pell", "length"),
     "legacy text in a chat": legacy("Mrs. Pell"),
@@ -152,14 +145,11 @@ def test_replies_without_an_answer_fail_their_input(reply: Fields, message: str)
     assert len(replies) == 1
 
 
+PROVIDER = {"code": 502, "message": "Provider failed"}
 OVERLOADED: Mapping[str, tuple[Fields, str]] = {
-    "OpenRouter": ({"error": {"code": 502, "message": "Provider failed"}}, "502: Provider failed"),
+    "OpenRouter": ({"error": PROVIDER}, "502: Provider failed"),
     "OpenRouter, choice": (
-        {
-            "choices": [
-                {"error": {"code": 502, "message": "Provider failed"}, "message": {"content": "M"}}
-            ]
-        },
+        {"choices": [{"error": PROVIDER, "message": {"content": "M"}}]},
         "broke the answer off .*Provider failed",
     ),
     "OpenRouter, reason": (chat("Mrs.", "error"), "broke the answer off"),
@@ -199,6 +189,12 @@ def test_errors_in_successful_responses_are_asked_again(server: str) -> None:
         ("<Thinking>Hm.</Thinking>\nMrs. Pell", "Hm.", "Mrs. Pell"),
         ("<reasoning>Hm.</reasoning>Mrs. Pell", "Hm.", "Mrs. Pell"),
         ("[THINK]Hm.[/THINK]Mrs. Pell", "Hm.", "Mrs. Pell"),
+        ("<thought>Hm.</thought>Mrs. Pell", "Hm.", "Mrs. Pell"),  # Gemini
+        ("Hm.</think>\n\nMrs. Pell", "Hm.", "Mrs. Pell"),  # a template with the first mark
+        ("◁think▷Hm.◁/think▷Mrs. Pell", "Hm.", "Mrs. Pell"),  # Kimi
+        (f"{COMMAND}<|START_RESPONSE|>Mrs. Pell<|END_RESPONSE|>", "Hm.", "Mrs. Pell"),
+        ("<think>Hm.</think>\n<answer>\nMrs. Pell\n</answer>", "Hm.", "Mrs. Pell"),  # Hunyuan
+        ("<think>Hm.</think><|begin_of_box|>Mrs. Pell<|end_of_box|>", "Hm.", "Mrs. Pell"),  # GLM
         ("<think></think>\n\nMrs. Pell", "", "Mrs. Pell"),
         ("<think>a</think><think>b</think>Mrs. Pell", "a\nb", "Mrs. Pell"),
         ("<think>a <b>c</b></think>Mrs. Pell", "a <b>c</b>", "Mrs. Pell"),

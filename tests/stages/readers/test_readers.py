@@ -16,6 +16,8 @@ from transformers import PreTrainedTokenizerFast, T5ForConditionalGeneration
 from leporello.core.errors import UserError
 from leporello.core.records import Chunk, Document, Read
 from leporello.readers import CausalLM, Seq2Seq
+from leporello.text.typed.parse import parse
+from leporello.text.typed.schema import schema_of
 
 AnyReader: TypeAlias = Seq2Seq | CausalLM
 Overflow: TypeAlias = Literal["fit", "truncate", "split", "error"]
@@ -315,3 +317,17 @@ def test_a_document_cannot_end_a_prompt(
     else:
         assert "one < /s> two" in tiny.render(read)
     assert tiny.count(["</s>"])[0] > 1
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("name", ["gpt2", "chat", "t5", "bart"])
+def test_random_models_generate_values_of_a_schema(
+    name: str, beams: int, reader: Callable[..., AnyReader]
+) -> None:
+    person = {"fields": {"age": {"type": "integer", "minimum": 0, "maximum": 99}}}
+    answers = {"type": "list", "items": "yes_no", "maxItems": 3}
+    schemas = [schema_of(schema) for schema in ("date", person, answers)]
+    tiny = reader(name, max_new_tokens=60, num_beams=beams, max_input_tokens=100)
+    outputs = tiny.read([Read(("Ann rowed.",), "Who?", schema=schema) for schema in schemas])
+    for output, schema in zip(outputs, schemas, strict=True):
+        assert output.text == "null" or parse(output.text, schema) is not None
