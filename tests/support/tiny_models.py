@@ -72,13 +72,13 @@ def network(name: str, vocabulary: int) -> PreTrainedModel:
                   "max_position_embeddings": 4096},
     }  # fmt: skip
     kind = name if name in shapes else "llama"
-    heads = AutoModelForCausalLM if kind in ("gpt2", "llama") else AutoModelForSeq2SeqLM
+    heads: Any = AutoModelForCausalLM if kind in ("gpt2", "llama") else AutoModelForSeq2SeqLM
     model: PreTrainedModel = heads.from_config(AutoConfig.for_model(kind, **ends, **shapes[kind]))
     return model
 
 
 def encoder(kind: str, head: str, vocabulary: int, **shape: Any) -> PreTrainedModel:
-    """Returns a tiny encoder, such as `bert`, with a head, such as `MaskedLM`, or with none."""
+    """Returns a tiny encoder, such as `bert`, with a head, such as `MaskedLM`; without a name, it has no head."""
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
              "num_attention_heads": 2, "vocab_size": vocabulary, "initializer_range": 0.3,
              "pad_token_id": 0}  # fmt: skip
@@ -136,7 +136,8 @@ def save_sparse(place: Path) -> None:
     save_classifier("bert", place, ["near"])
     config = AutoConfig.from_pretrained(place)
     torch.manual_seed(0)
-    AutoModelForMaskedLM.from_config(config).save_pretrained(place)
+    heads: Any = AutoModelForMaskedLM
+    heads.from_config(config).save_pretrained(place)
 
 
 def save_masked(

@@ -78,7 +78,7 @@ def test_authors_are_assigned_by_the_rule_of_the_paper() -> None:
         [0.9, 0.1, 0.6],  # similar to the previous, and more to the first, over the threshold
         [0.2, 0.1, 0.1, 0.55],  # similar to the previous, but none is over the threshold
     ]
-    answer = AssignAuthors(threshold=0.7).decide(table(rows))
+    answer: Any = AssignAuthors(threshold=0.7).decide(table(rows))
     assert (answer["multi-author"], answer["changes"]) == (1, [0, 1, 0, 0])
     assert authors_of(answer) == [1, 1, 2, 1, 3]
     rows[3][3] = 0.4  # a change; with `changed`, only paragraphs after a change are compared

@@ -98,8 +98,8 @@ def test_a_cascade_with_agree_continues_after_different_answers() -> None:
     cascade = Cascade(three, below=0.2, agree=True)
     same = value_of(cascade, SURE, cheap=Constant("the red", 0.1), middle=Constant("Red.", 0.3))
     assert (same["step"], same["answer"]) == (2, "Red.")
-    other = value_of(cascade, SURE, cheap=Constant("blue", 0.1), middle=Constant("green", 0.9))
-    assert other["step"] == 3
+    different = value_of(cascade, SURE, cheap=Constant("blue", 0.1), middle=Constant("green", 0.9))
+    assert different["step"] == 3
 
 
 def test_best_of_chooses_by_probability_or_by_a_judge() -> None:

@@ -324,8 +324,8 @@ def test_a_document_cannot_end_a_prompt(
 def test_random_models_generate_values_of_a_schema(
     name: str, beams: int, reader: Callable[..., AnyReader]
 ) -> None:
-    person = {"fields": {"age": {"type": "integer", "minimum": 0, "maximum": 99}}}
-    answers = {"type": "list", "items": "yes_no", "maxItems": 3}
+    person: Any = {"fields": {"age": {"type": "integer", "minimum": 0, "maximum": 99}}}
+    answers: Any = {"type": "list", "items": "yes_no", "maxItems": 3}
     schemas = [schema_of(schema) for schema in ("date", person, answers)]
     tiny = reader(name, max_new_tokens=60, num_beams=beams, max_input_tokens=100)
     outputs = tiny.read([Read(("Ann rowed.",), "Who?", schema=schema) for schema in schemas])

@@ -82,8 +82,8 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "wrong"), CASES)
 def test_questions_are_looked_up_in_tables_lists_and_labelled_lines(text: str, wrong: str) -> None:
-    found = {question: first(question, text, wrong=wrong) for question in CASES[text, wrong]}
-    assert found == CASES[text, wrong]
+    answers = {question: first(question, text, wrong=wrong) for question in CASES[text, wrong]}
+    assert answers == CASES[text, wrong]
 
 
 def test_a_later_part_of_a_table_has_the_header_of_the_table() -> None:
