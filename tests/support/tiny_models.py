@@ -78,7 +78,7 @@ def network(name: str, vocabulary: int) -> PreTrainedModel:
 
 
 def encoder(kind: str, head: str, vocabulary: int, **shape: Any) -> PreTrainedModel:
-    """Returns a tiny encoder, such as `bert`, with a head, such as `MaskedLM`; without a name, it has no head."""
+    """Returns a tiny encoder, such as `bert`, with a head, such as `MaskedLM`, or without one."""
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
              "num_attention_heads": 2, "vocab_size": vocabulary, "initializer_range": 0.3,
              "pad_token_id": 0}  # fmt: skip
