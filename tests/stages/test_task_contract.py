@@ -3,7 +3,7 @@
 import io
 import json
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,15 @@ STORY = (
 )
 
 
-def rows(folder: Path, name: str, *more: Mapping[str, Any]) -> Path:
-    """Writes rows, by default three on two documents, as JSON Lines; returns the folder."""
-    content = more or [
-        {"id": f"r{n}", "document": STORY[n // 2 :], "question": f"Who is {n}?"} for n in range(3)
-    ]
+ASKED = [{"id": f"r{n}", "document": STORY[n // 2 :], "question": f"Who is {n}?"} for n in range(3)]
+TALKS = [{"input": STORY * 9 + end, "output": ["The cellar."]} for end in ("", "So be it.")]
+SHUFFLED = [{"id": name, "text": STORY} for name in "ab"]
+SORTED = [sorting_row("r0", STORY, ("It ran.", "It was dry."), "2, 1")]
+STORIES = [zero_scrolls_row("r0", text=STORY, query="Who?", output="Ina")]
+
+
+def rows(folder: Path, name: str, content: Iterable[Any]) -> Path:
+    """Writes rows as lines, JSON unless they are texts; returns the folder."""
     write_rows(folder / name, *content)
     return folder
 
@@ -34,8 +38,8 @@ def rows(folder: Path, name: str, *more: Mapping[str, Any]) -> Path:
 def scrolls(folder: Path) -> Path:
     """Writes two questions about one document, and one about another."""
     texts = (f"Who?\n\n{STORY}", f"When?\n\n{STORY}", f"Who?\n\n{STORY * 2}")
-    more = (scrolls_row(f"r{n}", text, "Ina") for n, text in enumerate(texts))
-    return rows(folder, "scrolls/qasper/validation.jsonl", *more)
+    content = (scrolls_row(f"r{n}", text, "Ina") for n, text in enumerate(texts))
+    return rows(folder, "scrolls/qasper/validation.jsonl", content)
 
 
 def papers(folder: Path) -> Path:
@@ -43,7 +47,7 @@ def papers(folder: Path) -> Path:
         {"article_id": f"p{n}", "article_text": [f"Part {n} ."], "abstract_text": ["<S> A . </S>"]}
         for n in range(3)
     )
-    return rows(folder, "scientific_papers/arxiv-dataset/val.txt", *content)
+    return rows(folder, "scientific_papers/arxiv-dataset/val.txt", content)
 
 
 def films(folder: Path) -> Path:
@@ -53,28 +57,8 @@ def films(folder: Path) -> Path:
         "errors": [{"contrastive": "Er regnet."}], "ante distance": 0,
     }  # fmt: skip
     film = {"output": ["Nun.", "Es regnet."], "metadata": json.dumps([annotation])}
-    rows = [film | {"input": f"{first}\nIt rains."} for first in ("Now.", "Then.")]
-    write_rows(folder / "muld/opensubtitles_test.json.bz2", *rows)
-    return folder
-
-
-def talks(folder: Path) -> Path:
-    more = ({"input": STORY * 9 + end, "output": ["The cellar."]} for end in ("", "So be it."))
-    return rows(folder, "muld/vlsp_test.json.bz2", *more)
-
-
-def shuffled(folder: Path) -> Path:
-    return rows(folder, "rows.jsonl", *({"id": i, "text": STORY} for i in "ab"))
-
-
-def zero_scrolls(folder: Path) -> Path:
-    row = zero_scrolls_row("r0", text=STORY, query="Who?", output="Ina")
-    return rows(folder, "zero_scrolls/qasper/validation.jsonl", row)
-
-
-def ordered(folder: Path) -> Path:
-    """Writes summaries of a report that a reader must put in order."""
-    return rows(folder, "rows.jsonl", sorting_row("r0", STORY, ("It ran.", "It was dry."), "2, 1"))
+    films = (film | {"input": f"{first}\nIt rains."} for first in ("Now.", "Then."))
+    return rows(folder, "muld/opensubtitles_test.json.bz2", films)
 
 
 def official(folder: Path, name: str) -> Path:
@@ -82,25 +66,22 @@ def official(folder: Path, name: str) -> Path:
     cases = json.loads((GOLDEN / "long_context_prompts.json").read_text(encoding="utf-8"))["cases"]
     row = next(case["row"] for case in cases if case["task"] == name)
     if name == "longbench_v2":
-        (folder / name).mkdir(exist_ok=True)
-        (folder / name / "data.json").write_text(json.dumps([row]))
-        return folder
-    return rows(folder, f"{name.replace('longbench/', 'longbench/data/')}.jsonl", row)
+        return rows(folder, f"{name}/data.json", [[row]])
+    return rows(folder, f"{name.replace('longbench/', 'longbench/data/')}.jsonl", [row])
 
 
 def stories(folder: Path) -> Path:
     """Writes a story of bAbI with two questions."""
-    (folder / "babilong").mkdir(exist_ok=True)
-    lines = "1 Ina ran to the hall.\n2 Where is Ina?\thall\t1\n3 Where did Ina run?\thall\t1\n"
-    (folder / "babilong" / "qa1_single-supporting-fact_train.txt").write_text(lines)
-    return folder
+    lines = "1 Ina ran to the hall.\n2 Where is Ina?\thall\t1\n3 Where did Ina run?\thall\t1"
+    return rows(folder, "babilong/qa1_single-supporting-fact_train.txt", [lines])
 
 
 def problems(folder: Path) -> Path:
-    for number in (1, 2):
-        (folder / f"problem-{number}.txt").write_text(STORY, encoding="utf-8")
+    """Writes two problems of PAN, of which one has a solution."""
     truth = {"site": "a", "structure": ["A"], "paragraph-authors": [1, 2], "multi-author": 1}
-    (folder / "truth-problem-1.json").write_text(json.dumps(truth), encoding="utf-8")
+    texts: Mapping[str, Any] = {"problem-1.txt": STORY, "problem-2.txt": STORY}
+    for name, content in {**texts, "truth-problem-1.json": truth}.items():
+        rows(folder, name, [content])
     return folder
 
 
@@ -121,23 +102,27 @@ MAKERS: Mapping[str, Callable[[Path], Any]] = {
     "InfiniteBench": lambda at: tasks.InfiniteBench(
         "code_run", data=official(at, "infinite_bench/code_run")
     ),
-    "JsonLines": lambda at: tasks.JsonLines(rows(at, "rows.jsonl") / "rows.jsonl"),
+    "JsonLines": lambda at: tasks.JsonLines(write_rows(at / "rows.jsonl", *ASKED)),
     "LongBench": lambda at: tasks.LongBench("qasper", data=official(at, "longbench/qasper")),
     "LongBenchV2": lambda at: tasks.LongBenchV2(data=official(at, "longbench_v2")),
     "LooGLE": lambda at: tasks.LooGLE("longdep_qa", data=official(at, "loogle/longdep_qa")),
     "Mrcr": lambda at: mrcr(at, conversation()),
-    "Muld": lambda at: tasks.Muld("vlsp", data=talks(at)),
+    "Muld": lambda at: tasks.Muld("vlsp", data=rows(at, "muld/vlsp_test.json.bz2", TALKS)),
     "NoLiMa": needles,
     "Pan21": lambda at: tasks.Pan21(problems(at)),
-    "ReportSumSort": lambda at: tasks.ReportSumSort(ordered(at) / "rows.jsonl"),
+    "ReportSumSort": lambda at: tasks.ReportSumSort(write_rows(at / "rows.jsonl", *SORTED)),
     "Ruler": lambda _: tasks.Ruler("niah_multivalue", length=1024, samples=3),
     "Sample": lambda _: tasks.Sample(),
     "ScientificPapers": lambda at: tasks.ScientificPapers("arxiv", data=papers(at)),
     "Scrolls": lambda at: tasks.Scrolls("qasper", data=scrolls(at)),
-    "ShuffleTest": lambda at: tasks.ShuffleTest(shuffled(at) / "rows.jsonl", (1, 2), 2),
-    "Table": lambda at: tasks.Table(rows(at, "rows.jsonl") / "rows.jsonl"),
+    "ShuffleTest": lambda at: tasks.ShuffleTest(
+        write_rows(at / "rows.jsonl", *SHUFFLED), (1, 2), 2
+    ),
+    "Table": lambda at: tasks.Table(write_rows(at / "rows.jsonl", *ASKED)),
     "WebDataset": lambda at: tasks.WebDataset(tar(at)),
-    "ZeroScrolls": lambda at: tasks.ZeroScrolls("qasper", data=zero_scrolls(at)),
+    "ZeroScrolls": lambda at: tasks.ZeroScrolls(
+        "qasper", data=rows(at, "zero_scrolls/qasper/validation.jsonl", STORIES)
+    ),
 }
 
 

@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from command_line import write_files
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,12 +47,8 @@ def test_no_other_batches_cost_less(
         ordered = sorted(same_kind, key=lambda prompt: -len(prompt.tokens))
         inner = range(1, len(ordered))
         ways = [cuts for count in range(len(ordered)) for cuts in combinations(inner, count)]
-        costs = [
-            sum(
-                cost(ordered[a:b], budget, rows, new) for a, b in pairwise((0, *cuts, len(ordered)))
-            )
-            for cuts in ways
-        ]
+        divided = [[ordered[a:b] for a, b in pairwise((0, *c, len(ordered)))] for c in ways]
+        costs = [sum(cost(batch, budget, rows, new) for batch in way) for way in divided]
         chosen_of_kind = [batch for batch in chosen if bool(batch[0].choices) == is_scored]
         total = sum(cost(batch, budget, rows, new) for batch in chosen_of_kind)
         assert total == min(costs, default=0)
@@ -153,22 +151,19 @@ class Sized:
 """
 
 
+CONFIG = """
+pipelines: {mine: {reader: {class: "./plug.py:Sized"}}}
+tasks: {rows: {class: JsonLines, path: rows.jsonl}}
+"""
+
+
 def test_the_manifest_contains_the_size_of_batches(tmp_path: Path) -> None:
-    (tmp_path / "plug.py").write_text(SIZED)
-    config = tmp_path / "mine.yaml"
-    config.write_text(
-        'pipelines: {mine: {reader: {class: "./plug.py:Sized"}}}\n'
-        "tasks: {rows: {class: JsonLines, path: rows.jsonl}}\n"
-    )
     rows = [{"id": str(n), "document": "A text.", "question": "Why?"} for n in range(5)]
-    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_files(tmp_path, {"plug.py": SIZED, "mine.yaml": CONFIG, "rows.jsonl": rows})
+    options: dict[str, Any] = {"config": [tmp_path / "mine.yaml"], "workers": 0}
     for limit in (2, None):
-        summary = run(
-            ["mine"], ["rows"], config=[config], out=tmp_path / "out", limit=limit, workers=0
-        )
-    assert [prediction.prediction for prediction in summary.predictions("mine", "rows")] == [
-        "1000"
-    ] * 5
+        summary = run(["mine"], ["rows"], out=tmp_path / "out", limit=limit, **options)
+    assert [row.prediction for row in summary.predictions("mine", "rows")] == ["1000"] * 5
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())
     assert [*manifest["sizes"].values()] == [{"batch_tokens": 1000}]
     timings = json.loads((tmp_path / "out/mine/rows/timings.json").read_text())["reading"]
@@ -176,6 +171,6 @@ def test_the_manifest_contains_the_size_of_batches(tmp_path: Path) -> None:
     assert (timings["reads"], timings["batches"], timings["halvings"]) == (5, 1, 0)
     assert timings["padding"] == pytest.approx(1 - 60 / 70, abs=1e-4)
     assert timings["input_tokens_per_second"] > 0
-    second = run(["mine"], ["rows"], config=[config], out=tmp_path / "other", limit=1, workers=0)
+    second = run(["mine"], ["rows"], out=tmp_path / "other", limit=1, **options)
     # The cache has a key per size.
     assert next(second.predictions("mine", "rows")).prediction == "500"

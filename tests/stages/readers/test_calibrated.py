@@ -26,12 +26,8 @@ CHOICES = ("yes", "no")
 class Numbers:
     """Reader whose log odds are the number in the passage."""
 
-    certain: bool = False
-
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns scores of which one is 0."""
-        if self.certain:
-            return [Output("yes", scores=(1.0, 0.0)) for _ in inputs]
         odds = [float(str(read.passages[0])) for read in inputs]
         return [Output("", scores=(min(0.0, value), min(0.0, -value))) for value in odds]
 

@@ -1,6 +1,5 @@
 """Tests of runs with the reader Endpoint: usage, budgets, keys, and a ZeroSCROLLS submission."""
 
-import csv
 import gc
 import json
 import re
@@ -62,18 +61,14 @@ def test_a_run_stops_when_its_budget_is_spent_and_can_be_resumed(tmp_path: Path)
     assert int(counts[2]) == 10 * int(counts[1])
     assert "run the same command again to resume" in message
     rows = read_lines(tmp_path / "out" / "mine" / "rows" / "predictions.jsonl")
-    assert [row["prediction"] for row in rows] == [
-        f"WHAT IS {number}? TEXT {number}" for number in range(40)
-    ]
+    assert [row["prediction"] for row in rows] == [f"WHAT IS {n}? TEXT {n}" for n in range(40)]
 
 
 def test_the_points_of_a_sweep_share_a_budget() -> None:
     """The budget ends with the last reader, so that a later run in this process has a new one."""
     with running(reply) as server:
-        first, second = (
-            endpoint(server, budget_tokens=12),
-            endpoint(server, budget_tokens=12, options={"seed": 1}),
-        )
+        first = endpoint(server, budget_tokens=12)
+        second = endpoint(server, budget_tokens=12, options={"seed": 1})
         first.read(reads("a"))
         with pytest.raises(UserError, match="is spent"):
             second.read(reads("b"))
@@ -93,11 +88,10 @@ def test_calls_contain_usage_and_price(tmp_path: Path) -> None:
         config = project(tmp_path, server, "input_price: 0.4\n      output_price: 1.6")
         for out in ("one", "two"):
             run(["mine"], config=[config], out=tmp_path / out, workers=0)
-            rows = read_lines(tmp_path / out / "mine" / "rows" / "calls.jsonl")
-            outputs = [calls_from_row(row["calls"])[0]["output"] for row in rows]
-            assert {output["input_tokens"] for output in outputs} == {10}
-            assert {output["output_tokens"] for output in outputs} == {2}
-            assert {output["dollars"] for output in outputs} == {7.2e-06}
+            for row in read_lines(tmp_path / out / "mine" / "rows" / "calls.jsonl"):
+                output = calls_from_row(row["calls"])[0]["output"]
+                assert (output["input_tokens"], output["output_tokens"]) == (10, 2)
+                assert output["dollars"] == 7.2e-06
         assert len(server.requests) == 10
 
 
@@ -218,17 +212,13 @@ def test_zero_scrolls_runs_from_its_files_to_a_submission(
         document = cut.removeprefix(before).removesuffix(SEPARATOR + query)
         assert (STORY * 100).startswith(document)
         assert 15 * len(STORY) < len(document) < 25 * len(STORY)
-    [path] = tmp_path.glob("out/zero-scrolls-chatgpt-qasper/**/predictions.jsonl")
-    assert [row["prediction"] for row in read_lines(path)] == ["the youngest"] * 2
     monkeypatch.setenv("LEPORELLO_DATA", str(official))
     submit([tmp_path / "out"], "zero_scrolls", tmp_path / "submission.csv")
-    with (tmp_path / "submission.csv").open(encoding="utf-8", newline="") as file:
-        submitted = [(row["Task"], row["ID"], row["Prediction"]) for row in csv.DictReader(file)]
-    assert list(dict.fromkeys(task for task, _, _ in submitted)) == list(SCORES)
-    assert [row for row in submitted if row[0] == "qasper"] == [
-        ("qasper", "qasper-2", "the youngest"),
-        ("qasper", "qasper-100", "the youngest"),
-    ]
+    lines = (tmp_path / "submission.csv").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + 20
+    assert [line for line in lines if line.startswith("qasper,")] == [
+        "qasper,qasper-2,the youngest", "qasper,qasper-100,the youngest",
+    ]  # fmt: skip
     assert files_with_the_key(tmp_path) == []
 
 

@@ -57,10 +57,6 @@ def reader(tiny: Callable[[str], str]) -> Callable[..., AnyReader]:
     return reader_with
 
 
-def endpoint(examples: Path) -> Endpoint:
-    return Endpoint("http://127.0.0.1:1/v1", "m", examples=examples)
-
-
 def test_answers_follow_the_last_words_of_a_prompt(file: Path) -> None:
     template = Template("{instruction}\n{title}\n{context}\nQ: {question}\n{choices}\nA:", " / ")
     prompt = FewShot(template, tuple(sorted(draw(file, 9, 0), key=lambda s: s.answer))).render(
@@ -85,28 +81,23 @@ def test_answers_follow_the_last_words_of_a_prompt(file: Path) -> None:
     ],
 )
 def test_answers_are_announced_after_a_prompt_that_ends_in_a_field(text: str, prompt: str) -> None:
-    few = FewShot(Template(text), (Shot(Read(("c",), "q?"), "a"),))
-    assert few.render(Read(("C",), "Q?")) == prompt
-    assert FewShot(Template(text)).render(Read(("C",), "Q?")) == text.format(
-        context="C", question="Q?"
-    )
+    template, read = Template(text), Read(("C",), "Q?")
+    assert FewShot(template, (Shot(Read(("c",), "q?"), "a"),)).render(read) == prompt
+    assert FewShot(template).render(read) == text.format(context="C", question="Q?")
 
 
 def test_examples_are_earlier_turns_of_a_chat(file: Path, reader: Callable[..., AnyReader]) -> None:
-    chat = reader(
-        "chat", system="Be brief.", examples=file, shots=2, prompt="{context}\n{question}"
+    text, read = "{context}\n{question}", Read(("He left.",), "Who left?")
+    chat = reader("chat", system="Be brief.", examples=file, shots=2, prompt=text)
+    turns = [
+        f"<|user|>{Template(text).render(shot.read)}</s><|assistant|>{shot.answer}</s>"
+        for shot in draw(file, 2, 0)
+    ]
+    prompt = chat.render(read)
+    assert prompt == "".join(
+        ["<|system|>Be brief.</s>", *turns, "<|user|>He left.\nWho left?</s><|assistant|>"]
     )
-    template = Template("{context}\n{question}")
-    (question, answer), (question2, answer2) = (
-        (template.render(shot.read), shot.answer) for shot in draw(file, 2, 0)
-    )
-    prompt = chat.render(Read(("He left.",), "Who left?"))
-    assert prompt == (
-        f"<|system|>Be brief.</s><|user|>{question}</s><|assistant|>{answer}</s>"
-        f"<|user|>{question2}</s><|assistant|>{answer2}</s>"
-        "<|user|>He left.\nWho left?</s><|assistant|>"
-    )
-    [output] = chat.read([Read(("He left.",), "Who left?")])
+    [output] = chat.read([read])
     tokens = PreTrainedTokenizerFast.from_pretrained(chat.model)
     assert output.input_tokens == len(tokens(prompt, add_special_tokens=False)["input_ids"])
 
@@ -122,10 +113,9 @@ def test_passages_are_cut_before_examples(
     read = Read(chunks, "Who had a cat?", choices=("the youngest", "nobody"))
     [output] = few.read([read])
     prompt = few.render(read)
+    count = prompt.lower().count("question: who had a cat?")
     for shot in draw(file, 3, 0):
-        assert prompt.count(few._prompts.template.render(shot.read)) == (
-            prompt.count("Question: Who had a cat?") or prompt.count("question: Who had a cat?")
-        )
+        assert prompt.count(few._prompts.template.render(shot.read)) == count > 0
     assert "(A) the youngest\n(B) nobody" in prompt
     parts = few._window.parts(read)
     assert all(len(few._prompt(part).tokens) <= limit for part in parts)
@@ -159,24 +149,20 @@ def test_a_sample_depends_on_the_seed(count: int, shots: int, seed: int, tmp_pat
         ('{"question": "Why?"}', "field 'answer' is missing"),
         ('{"question": "Why?", "answer": " "}', "answer: string should have at least 1 character"),
         ('{"question": "Why?", "anwser": "a"}', "unknown field 'anwser'; did you mean 'answer'"),
-        ('{"question": 3, "answer": "a"}', "question: input should be a valid string, got 3"),
         ('{"passages": ["a", 1], "answer": "a"}', "passages.1: input should be a valid string"),
         ('{"context": "", "answer": "a"}', "has neither question nor context"),
         ('{"context": "a", "passages": ["a"], "answer": "a"}', "both `context` and `passages`"),
-        (
-            '{"question": "Q", "choices": ["yes", "no"], "answer": "Yes"}',
-            "answer 'Yes' is not one of the choices; did you mean 'yes'",
-        ),
-        ('{"question": "Q", "answer": "a"', "not JSON: EOF while parsing"),
+        ('{"question": "Q", "choices": ["yes", "no"], "answer": "Yes"}',
+         "answer 'Yes' is not one of the choices; did you mean 'yes'"),
         ("question: Why?", "not JSON: expected value at character 1; each line must be an object"),
         ('["Q", "a"]', "a row must be an object like {"),
-        ('{"question": "\\ud800", "answer": "a"}', "not JSON: "),
     ],
-)
+)  # fmt: skip
 def test_faults_in_a_file_have_their_line(line: str, message: str, tmp_path: Path) -> None:
     good = json.dumps(ROWS[0])
     path = write(tmp_path / "mine.jsonl", f"\ufeff{good}", "", line, good, line)
-    for reader in (Seq2Seq("m", examples=path), CausalLM("m", examples=path), endpoint(path)):
+    endpoint = Endpoint("http://127.0.0.1:1/v1", "m", examples=path)
+    for reader in (Seq2Seq("m", examples=path), CausalLM("m", examples=path), endpoint):
         with pytest.raises(ConfigError) as caught:
             reader.check_files("")
         faults = caught.value.faults
@@ -184,38 +170,20 @@ def test_faults_in_a_file_have_their_line(line: str, message: str, tmp_path: Pat
         assert message in "\n".join(fault.text for fault in faults if fault.line == 3)
 
 
-CONFIG = """\
-pipelines:
-  few:
-    chunker: {class: FixedTokens, size: 20}
-    retriever: {class: BM25, k: 1}
-    reader: {class: CausalLM, model: MODEL, max_input_tokens: 400, max_new_tokens: 4, SHOTS}
-tasks:
-  mine: {class: JsonLines, path: task.jsonl}
-"""
-
-
-@pytest.fixture
-def config(file: Path, reader: Callable[..., AnyReader]) -> Path:
-    row = {"id": "1", "document": STORY, "question": "Who had a cat?", "references": ["he"]}
-    write(file.with_name("task.jsonl"), json.dumps(row))
-    text = CONFIG.replace("MODEL", reader("chat").model)
-    return write(file.with_name("c.yaml"), text.replace("SHOTS", "examples: examples.jsonl"))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
-    [('{"question": "Why?"}', "examples.jsonl:1: field 'answer' is missing"), (None, "no such")],
+    [('{"question": "Why?"}', "drawn.jsonl:1: field 'answer' is missing"), (None, "no such")],
 )
 def test_examples_are_checked_before_a_run(
-    text: str | None, message: str, config: Path, file: Path, tmp_path: Path
+    text: str | None, message: str, splits: Path, tmp_path: Path
 ) -> None:
-    write(file, text) if text else file.unlink()
-    assert load_config([config])
-    process = leporello("check", "--config", config, status=2)
+    if text:
+        write(tmp_path / "drawn.jsonl", text)
+    assert load_config([splits])
+    process = leporello("check", "--config", splits, status=2)
     assert re.search(f"few.reader: .*{message}", process.stderr)
     with pytest.raises(UserError, match=message):
-        run(["few"], ["mine"], config=[config], out=tmp_path / "out", cached=False, workers=0)
+        run(["few"], ["rows"], config=[splits], out=tmp_path / "out", cached=False, workers=0)
     assert not (tmp_path / "out").exists()
 
 
@@ -239,14 +207,11 @@ def splits(tmp_path: Path) -> Path:
     """Returns a config with a task that has a train split and a test split."""
     for split, numbers in (("train", range(10)), ("test", range(10, 14))):
         rows = [
-            {
-                "id": f"{split}-{number}",
-                "document": f"Nobody slept. Person {number} rowed the boat. All was well.",
-                "question": "Who rowed the boat?",
-                "references": [f"Person {number}"] if number != 7 else [],
-            }
-            for number in numbers
-        ]
+            {"id": f"{split}-{n}", "question": "Who rowed the boat?",
+             "document": f"Nobody slept. Person {n} rowed the boat. All was well.",
+             "references": [f"Person {n}"] if n != 7 else []}
+            for n in numbers
+        ]  # fmt: skip
         write(tmp_path / f"{split}.jsonl", *map(json.dumps, rows))
     return write(tmp_path / "splits.yaml", SPLITS)
 
@@ -283,9 +248,8 @@ def test_examples_from_the_split_of_the_run_are_refused(splits: Path, tmp_path: 
     file = tmp_path / "drawn.jsonl"
     few_shot_examples("plain", "rows", count=2, config=[splits], out=file, cached=False)
     assert prepare(JobOptions(["few"], ["rows"], config=[splits]))
-    with pytest.raises(
-        UserError, match=r"few.reader: the worked example 'train-\d' was drawn from"
-    ):
+    message = r"few.reader: the worked example 'train-\d' was drawn from"
+    with pytest.raises(UserError, match=message):
         prepare(JobOptions(["few"], ["rows"], config=[splits], split="train"))
 
 

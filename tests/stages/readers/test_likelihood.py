@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from command_line import GOLDEN
@@ -70,16 +71,16 @@ def plain_pseudo_log_likelihood(
         for place in places:
             row = torch.tensor([ids])
             row[0, place] = mask
-            log_probabilities.append(
-                float(network(row).logits[0, place].log_softmax(-1)[ids[place]])
-            )
+            logits = network(row).logits[0, place]
+            log_probabilities.append(float(logits.log_softmax(-1)[ids[place]]))
     return log_probabilities
 
 
 def _scores(reader: Any, reads: Sequence[Read]) -> list[float]:
-    scores = [output.score for output in checked_read(reader, reads)]
-    assert all(score is not None for score in scores)
-    return [score for score in scores if score is not None]
+    outputs = checked_read(reader, reads)
+    scores = [output.score for output in outputs if output.score is not None]
+    assert len(scores) == len(outputs)
+    return scores
 
 
 def _generative(model: str, **options: Any) -> LogLikelihood:
@@ -163,9 +164,8 @@ def test_several_masks_per_row_need_fewer_rows(folders: dict[str, str]) -> None:
         [cheap, _] = _scores(_masked(model, masks=4, per_token=False), reads)
     tokens = [output.input_tokens for output in checked_read(_masked(model), reads)]
     assert len(rows) == sum(math.ceil(n / 4) for n in tokens)
-    assert _scores(_masked(model, masks=4, per_token=False), reads[:1]) == pytest.approx(
-        [cheap], abs=1e-4
-    )
+    [alone] = _scores(_masked(model, masks=4, per_token=False), reads[:1])
+    assert alone == pytest.approx(cheap, abs=1e-4)
     exact = _scores(_masked(model, per_token=False), reads)[0]
     reseeded = _scores(_masked(model, masks=4, seed=1, per_token=False), reads)[0]
     assert len({round(score, 3) for score in (cheap, exact, reseeded)}) == 3
@@ -206,8 +206,6 @@ class _Letters:
     """Tokenizer with one token per character."""
 
     def offsets(self, text: str) -> Any:
-        import numpy as np
-
         return np.stack([np.arange(len(text)), np.arange(1, len(text) + 1)]).T.astype(np.int64)
 
 
@@ -297,10 +295,9 @@ def test_the_perplexity_equals_that_of_the_authors(folders: dict[str, str]) -> N
     model, size, stride = folders["gpt2"], 40, 20
     document, ids = Document("d", STORY), _ids(folders["gpt2"], STORY)
     chunks = divide(Windows(size, stride, model, growing=True), document)
-    outputs = checked_read(_generative(model, per_token=True), [Read((c,)) for c in chunks])
-    perplexity = _driven(
-        Mean(perplexity=True, tokenizer=model), document, chunks, [out.score for out in outputs]
-    )
+    scores = _scores(_generative(model, per_token=True), [Read((c,)) for c in chunks])
+    combiner = Mean(perplexity=True, tokenizer=model)
+    perplexity = _driven(combiner, document, chunks, scores)
     total, end = 0.0, 0
     for start in range(0, len(ids), stride):
         end = min(start + stride, len(ids))

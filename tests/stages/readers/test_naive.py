@@ -1,7 +1,7 @@
 """Tests of the naive baselines, and of the recipe that learns them."""
 
+import dataclasses
 import json
-import random
 import shlex
 import sys
 from collections import Counter
@@ -13,10 +13,10 @@ import pytest
 from command_line import HERE, leporello, read_lines
 from hypothesis import given
 from hypothesis import strategies as st
+from official_rows import scrolls_row
 from row_files import write_rows
 
 from benchmarks import naive
-from leporello import readers
 from leporello.api import load_pipelines
 from leporello.core.calls.contracts import check_files
 from leporello.core.errors import UserError
@@ -31,6 +31,7 @@ from leporello.readers import (
     RandomAnswer,
     RandomSpan,
 )
+from leporello.text.tokens import Words
 
 TEXT = "A fox sat on a gate. It saw  nothing,\nand it said so. 猫も。 The gate was old."
 DOCUMENT = Document("d", TEXT, parts=(Span(0, 20), Span(21, 54), Span(55, len(TEXT))))
@@ -114,22 +115,16 @@ def test_a_random_span_is_consecutive_words(texts: list[str], words: int, seed: 
     document = Document("d", joined)
     starts = [sum(len(text) + 1 for text in texts[:n]) for n in range(len(texts))]
     chunks = [document.chunk(a, a + len(t)) for a, t in zip(starts, texts, strict=True)]
-    reader = RandomSpan(words, seed=seed)
-    output = answer(reader, Read(tuple(chunks)))
-    all_words = [joined[a:b] for a, b in _offsets(joined)]
-    answer_words = [output.text[a:b] for a, b in _offsets(output.text)]
+    output = answer(RandomSpan(words, seed=seed), Read(tuple(chunks)))
+    all_words, answer_words = (
+        [text[start:end] for start, end in Words().offsets(text)] for text in (joined, output.text)
+    )
     assert len(answer_words) == min(words, len(all_words))
     places = range(len(all_words) + 1)
     assert answer_words in [all_words[n : n + len(answer_words)] for n in places]
     assert output.read is not None
     assert "\n\n".join(joined[span.start : span.end] for span in output.read) == output.text
     assert output.cut == sum(map(len, texts)) - sum(map(len, output.read))
-
-
-def _offsets(text: str) -> list[tuple[int, int]]:
-    from leporello.text.tokens import Words
-
-    return [(int(start), int(end)) for start, end in Words().offsets(text)]
 
 
 def test_a_random_answer_is_one_of_the_parameter_or_of_the_choices() -> None:
@@ -144,42 +139,42 @@ def test_a_random_answer_is_one_of_the_parameter_or_of_the_choices() -> None:
 
 @pytest.mark.parametrize("kind", [RandomSpan(3), RandomAnswer(LETTERS)])
 def test_random_outputs_depend_only_on_seed_question_and_passages(kind: Any) -> None:
-    reads = [Read((complete(),), f"Question {n}?") for n in range(40)]
-    separate = [answer(kind, read) for read in reads]
-    order = random.Random(0).sample(range(40), 40)
-    assert kind.read([reads[n] for n in order]) == [separate[n] for n in order]
-    reseeded = type(kind)(*(getattr(kind, name) for name in list(kind.__dict__)[:1]), seed=1)
-    assert reseeded.read(reads) != separate
-    copy = Document("e", TEXT)
-    assert kind.read([Read((complete(copy),), read.question) for read in reads]) != separate
-
-
-def row(name: str, text: str, output: str) -> dict[str, object]:
-    return {"id": name, "pid": f"{name}_0", "input": text, "output": output}
+    documents = (DOCUMENT, DOCUMENT, Document("e", TEXT))
+    reads, again, others = (
+        [Read((complete(document),), f"Question {n}?") for n in range(40)] for document in documents
+    )
+    outputs = kind.read(reads)
+    assert [answer(kind, read) for read in again] == outputs
+    assert kind.read(others) != outputs
+    assert dataclasses.replace(kind, seed=1).read(reads) != outputs
 
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Folder of the tasks of SCROLLS, whose test splits have references here."""
     monkeypatch.setenv("LEPORELLO_DATA", str(tmp_path))
+
+    def split(task: str, which: str, rows: Sequence[Mapping[str, object]]) -> None:
+        write_rows(tmp_path / f"scrolls/{task}/{which}.jsonl", *rows)
+
     options = "\n\n (A) a\n (B) b\n (C) c\n (D) d\n\n"
     labels = ("Entailment", "Not mentioned", "Entailment")
     for which in ("train", "validation", "test"):
         for task in ("qasper", "qmsum", "narrative_qa"):
-            split(tmp_path, task, which, [
-                row("1", "Who?\n\n" + "x" * 100, "y" * 10),
-                row("1", "Who?\n\n" + "x" * 100, "y" * 30),
-                row("2", "Who?\n\n" + "z" * 200, "y" * 10),
+            split(task, which, [
+                scrolls_row("1", "Who?\n\n" + "x" * 100, "y" * 10),
+                scrolls_row("1", "Who?\n\n" + "x" * 100, "y" * 30),
+                scrolls_row("2", "Who?\n\n" + "z" * 200, "y" * 10),
             ])  # fmt: skip
         for task in ("gov_report", "summ_screen_fd"):
-            split(tmp_path, task, which, [row("1", "A report. " * 10, "Summary")])
-        for task in ("quality", "quality_hard"):
-            split(tmp_path, task.removesuffix("_hard"), which, [
-                row(str(n), f"Q{n}{options}Story", gold) | {"is_hard": n > 1}
-                for n, gold in enumerate("acbcb")
-            ])  # fmt: skip
-        split(tmp_path, "contract_nli", which, [
-            row(f"{n}{q}", f"{q} holds.\n\nContract {n}", label if q == "P" else "Not mentioned")
+            split(task, which, [scrolls_row("1", "A report. " * 10, "Summary")])
+        split("quality", which, [
+            scrolls_row(str(n), f"Q{n}{options}Story", gold, is_hard=n > 1)
+            for n, gold in enumerate("acbcb")
+        ])  # fmt: skip
+        split("contract_nli", which, [
+            scrolls_row(f"{n}{q}", f"{q} holds.\n\nContract {n}",
+                        label if q == "P" else "Not mentioned")
             for n, label in enumerate(labels) for q in "PQ"
         ])  # fmt: skip
     return tmp_path
@@ -218,9 +213,9 @@ def test_the_naive_row_of_scrolls_is_learned_run_and_shown(
 def test_documents_are_left_out_where_at_least_two_have_references(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [row(n, f"Who?\n\n{n * 100}", n * 10) for n in "123"]
+    rows = [scrolls_row(n, f"Who?\n\n{n * 100}", n * 10) for n in "123"]
     del rows[2]["output"]
-    split(data, "qasper", "validation", rows)
+    write_rows(data / "scrolls/qasper/validation.jsonl", *rows)
     monkeypatch.setattr(sys, "argv", ["naive", str(data)])
     naive.main()
     printed = capsys.readouterr()
@@ -236,18 +231,3 @@ def test_the_baselines_of_the_papers_are_named_pipelines() -> None:
         assert reader.params["max_input_tokens"] == int(name.rpartition("-")[2])
         assert (reader.params["prompt"], reader.params["separator"]) == ("{context}", "")
         assert combiner.cls.__name__ == "Truncate"
-
-
-@pytest.mark.parametrize(("benchmark", "count"), [("scrolls", 7), ("zero_scrolls", 10)])
-def test_every_task_of_a_leaderboard_has_a_naive_baseline(benchmark: str, count: int) -> None:
-    config = load_pipelines([])
-    prefix = f"{benchmark.replace('_', '-')}-naive-"
-    baselines = {n: points[0] for n, points in config.pipelines.items() if n.startswith(prefix)}
-    assert len(baselines) == count
-    for name, point in baselines.items():
-        assert point.tasks == (f"{benchmark}/{name.removeprefix(prefix)}",)
-        assert point.stages["reader"].cls.__name__ in readers.__all__
-
-
-def split(data: Path, name: str, which: str, rows: Sequence[Mapping[str, object]]) -> None:
-    write_rows(data / f"scrolls/{name}/{which}.jsonl", *rows)
