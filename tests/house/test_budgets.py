@@ -13,7 +13,7 @@ from command_line import ROOT
 LIMITS = {
     "product lines": 77_700,
     "product modules": 495,
-    "test lines": 41_800,
+    "test lines": 40_600,
     "words of docs": 20_000,
 }
 PRODUCT = ("leporello", "chunkers", "enrichers", "retrievers", "readers", "combiners")
