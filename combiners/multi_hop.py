@@ -111,8 +111,6 @@ class MultiHop:
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A passage, and the passages that led to it."""
-
     hit: Hit
     chunks: tuple[Chunk, ...]  # those of the passage and its predecessors, the latest first
     missing: str  # words of the question that the predecessors lack

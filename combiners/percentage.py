@@ -91,7 +91,6 @@ class Percentage:
         return self.positive, self.negative
 
     def _body(self, chunk: Chunk) -> Chunk:
-        """Returns the chunk without its heading."""
         # Log odds of reviews with higher numbers were lower by 0.2 to 0.5 (decision 22).
         match = re.match(self.heading, chunk.text)
         return chunk.document.chunk(chunk.start + (match.end() if match else 0), chunk.end)
@@ -110,7 +109,6 @@ class Percentage:
         return log_odds(output.scores)
 
     def _share(self, decided: Sequence[float]) -> float:
-        """Returns the share of positive hits, 0 to 1."""
         if self.share == "decisions":
             return fmean(odds > 0 for odds in decided)
         # One infinite value would outweigh all other hits.

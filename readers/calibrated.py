@@ -107,7 +107,6 @@ class Calibrated:
         return self.reader
 
     def _log_odds(self, inputs: Sequence[Read]) -> list[tuple[Output, float]]:
-        """Returns the inner reader's outputs, each with its log odds."""
         if any(len(read.choices) != 2 for read in inputs):  # noqa: PLR2004 -- a pair
             raise ValueError("Calibrated compares two choices: use a combiner that gives two")
         outputs = self.reader.read(inputs)

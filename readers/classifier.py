@@ -136,7 +136,6 @@ class Classifier(TrainedClassifier):
         return "\n".join(filter(None, self._segments(read)))
 
     def _segments(self, read: Read) -> tuple[str, str]:
-        """Returns the question, if it is read, and the passages."""
         texts = filter(None, map(passage_text, read.passages))
         return read.question if self.question else "", self.separator.join(texts)
 

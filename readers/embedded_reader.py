@@ -167,7 +167,6 @@ class Embedded(TakesCalibration):
         return Output(self.unanswerable, score, read=spans_of(read.passages), probability=wrong)
 
     def _typed(self, read: Read, answered: Answered) -> Output:
-        """Returns the best value of the type of the read."""
         spans = [(c.passage, c.start, c.end) for c in answered.candidates]
         texts = _texts(read)
         best = best_typed(read.schema, spans, texts)
@@ -196,7 +195,6 @@ class Embedded(TakesCalibration):
 
     @cached_property
     def _confidence(self) -> Confidence | None:
-        """Confidence of the model's folder; None if it has none."""
         from leporello.models.weights import ModelFolder
         from leporello.readers.embedded.confidence import Confidence
 
@@ -313,5 +311,4 @@ def _place(passage: Chunk | str) -> int:
 
 
 def _span(read: Read, index: int, start: int, end: int) -> Span | None:
-    """Returns the span of a passage in the document; None for an empty span."""
     return span_in(read.passages[index], start, end) if read.passages and start < end else None

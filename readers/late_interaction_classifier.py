@@ -125,7 +125,6 @@ class LateInteraction(LoadedModel):
 
 
 def _text_tokens(segments: Sequence[Sequence[tuple[int, bool]]]) -> list[int]:
-    """Returns the tokens of all segments without special tokens."""
     return [token for segment in segments for token, in_text in segment if in_text]
 
 
@@ -227,7 +226,6 @@ def _fit(questions: Sequence[str], near: Sequence[float], targets: Sequence[str]
 
 
 def _usual(questions: Sequence[str], near: Sequence[float]) -> dict[str, float]:
-    """Returns the mean similarity of passages to each question."""
     by_question: defaultdict[str, list[float]] = defaultdict(list)
     for question, value in zip(questions, near, strict=True):
         by_question[question].append(value)

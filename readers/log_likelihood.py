@@ -59,7 +59,6 @@ class PassageScorer(BatchedModel):
         return tokens
 
     def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
-        """Returns the score of each passage's tokens."""
         raise NotImplementedError
 
     def _ids(self, passage: Chunk | str) -> tuple[int, ...]:
@@ -76,7 +75,6 @@ class PassageScorer(BatchedModel):
         return inside
 
     def _encoded(self, text: str) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-        """Returns the tokens, and the end of each in characters."""
         import numpy as np
 
         # In pieces, since tokenizers are slow on a whole book in one call.

@@ -41,7 +41,6 @@ class Lead(OneByOne):
         return replace(output, text=read.choices[0].strip()) if read.choices else output
 
     def _ends(self, texts: Sequence[str]) -> list[int]:
-        """Returns the end of the first words in each text."""
         ends, remaining = [], self.words
         for text in texts:
             offsets = Words().offsets(text)[:remaining]

@@ -39,7 +39,6 @@ class ReadsWordWeights:
 
     @cached_property
     def _weights(self) -> tuple[dict[str, float], float]:
-        """Weights by word, and the bias."""
         from leporello.models.weights import ModelFolder, unpack
 
         folder = ModelFolder(Path(locate(self.model)) / self._folder)

@@ -156,7 +156,6 @@ class _SegmentEncoder:
             low = high
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """Returns the vectors of each row's tokens."""
         import torch
 
         encoder: Any = self.model[0]

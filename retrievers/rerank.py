@@ -64,7 +64,6 @@ class Rerank:
         ]
 
     def _scores(self, groups: Iterable[tuple[str, list[str]]]) -> Iterator[list[float]]:
-        """Yields the scores of the passages of each question."""
         blocks = [(self._readings(*group), len(group[1])) for group in groups]
         pieces = chain.from_iterable(
             passage for readings, _ in blocks for reading in readings for passage in reading

@@ -170,7 +170,6 @@ class Mentions:
 
 
 def _counts(name: str, chunks: Sequence[Chunk]) -> list[int]:
-    """Returns the number of mentions that begin in each chunk."""
     if not chunks:
         return []
     # By the start only, so that a mention across a border counts once.

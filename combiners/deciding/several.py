@@ -89,8 +89,6 @@ class BestOf:
 
 @dataclass(frozen=True, slots=True)
 class _Entrant:
-    """Answer of a combiner, with the combiner's number from 1."""
-
     number: int
     answer: JSON
     probability: float | None

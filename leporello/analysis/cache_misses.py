@@ -52,7 +52,6 @@ def why(run: Path, example_id: str) -> list[Reuse]:
 def _needed_keys(
     job: FinishedJob, example: Example
 ) -> Iterator[tuple[str, type, Mapping[str, Any] | None]]:
-    """Yields kind, class and cache key of every result that an example needs."""
     stages = job.point.build()
     chunker, document = stages.chunker, example.document
     question = example.question if asks_question(chunker) else None

@@ -81,7 +81,6 @@ def explain(run: Path | str, example_id: str) -> list[Explanation]:
 
 
 def _explained(job: FinishedJob, example: Example) -> Explanation | None:
-    """Returns the explanation, or None if the example is not finished."""
     row = job.files.row(example.id)
     if row is None:
         return None

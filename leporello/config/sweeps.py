@@ -295,7 +295,6 @@ def _distinct(specs: Sequence[Spec | None]) -> list[str]:
 
 
 def _text(path: _Path) -> str:
-    """Returns a path for messages and names of points."""
     return ".".join(part for part in path if not part.startswith(":"))
 
 

@@ -205,7 +205,6 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
     """
 
     def __init__(self, seconds: float | None) -> None:
-        """Prepares a limit of seconds; None sets no limit."""
         limit: AbstractContextManager[None] = nullcontext()
         self._limit = limit if seconds is None else _limited(seconds)
         self._process = os.getpid()

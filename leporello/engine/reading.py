@@ -168,7 +168,6 @@ class BatchReader:
         return {"reader": reader, "reads": list(map(digest_of, batch))}
 
     def _cached(self, key: Mapping[str, JSON] | None, reads: Sequence[Read]) -> list[Reply]:
-        """Returns the cached replies to reads; empty without an entry."""
         if not (key and self.cache and (entry := self.cache.get("outputs", key))):
             return []
         self.statistics.cached += len(reads)

@@ -29,7 +29,6 @@ class QuestionBudget:
     """Budget of one question, and the amounts spent so far."""
 
     def __init__(self, stages: Pipeline) -> None:
-        """Starts with the full budget."""
         self.stages = stages
         self._budget = stages.budget
         self._spent = self._expected = Ledger()  # `_expected` includes reads without a reply

@@ -85,7 +85,6 @@ def checked(examples: Callable[[], Iterable[object]], name: str) -> Iterator[Exa
 
 
 def _problem(example: object) -> str:
-    """Returns the fault of an example; empty if it is valid."""
     if not isinstance(example, Example):
         return f"yields {example!r:.80}, which is not an Example"
     texts = (example.id, example.question, example.fault)

@@ -82,7 +82,6 @@ def _title(paths: Iterable[str | Path]) -> str:
 def _loaded(
     source: FoundFile, cache: CacheProtocol | None, loader: Loader | None
 ) -> tuple[Document | None, list[Loss]]:
-    """Returns a file's document, or the reason why it cannot be loaded."""
     try:
         return _document(source, cache, loader), []
     except UserError as error:

@@ -146,7 +146,6 @@ def _nth(parts: _Parts, *indices: int) -> list[str]:
 
 
 def _property(element: Any, name: str, default: str) -> str:  # noqa: ANN401 -- see above
-    """Returns a property of an element of Office's mathematics."""
     for inner in element.iter():
         if isinstance(inner.tag, str) and _name(inner) == name:
             return next((v for k, v in inner.attrib.items() if k.endswith("val")), "")

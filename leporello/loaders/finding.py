@@ -39,8 +39,6 @@ class FoundFile:
 
 @dataclass
 class _Found:
-    """Files at the given paths."""
-
     sources: list[FoundFile] = field(default_factory=list)  # files to read
     losses: list[Loss] = field(default_factory=list)  # files that cannot be read
     # Names of hidden files and folders, which are skipped
@@ -68,7 +66,6 @@ def find_sources(paths: Sequence[str | Path]) -> _Found:
 
 
 def _expanded(text: str | Path) -> Iterator[Path]:
-    """Yields the paths that match a path or pattern."""
     path = to_path(text)
     if isinstance(path, RemotePath):
         yield path
@@ -97,8 +94,6 @@ def _find(path: Path, collected: _Found, prefix: str) -> None:
 
 
 def _walk(folder: Path, collected: _Found, prefix: str) -> None:
-    """Adds the files of a folder and its subfolders."""
-
     def failed(error: OSError) -> None:
         collected.losses.append(Loss(UNREADABLE, str(error), _shown(str(error.filename))))
 
@@ -120,7 +115,6 @@ def _walk(folder: Path, collected: _Found, prefix: str) -> None:
 
 
 def _add(path: Path, name: str, collected: _Found, prefix: str) -> None:
-    """Adds a file, or the files of an archive."""
     if path.suffix.lower() == ".zip":
         try:
             _unpack(path, collected, prefix)

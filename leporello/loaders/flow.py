@@ -249,7 +249,6 @@ class Flow:
             self._replace(self._tables.pop())
 
     def _replace(self, table: OpenTable) -> None:
-        """Replaces the pieces of a table by its rows."""
         first, headings, places = table.first, self._headings, self._places
         begin = bisect_left(headings, first, key=attrgetter("start"))
         inside = ((headings[i].start, headings[i].title) for i in range(begin, len(headings)))

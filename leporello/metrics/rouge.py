@@ -111,7 +111,6 @@ def _words(text: str) -> list[str]:
 
 @lru_cache(maxsize=_CACHED)
 def _counted(text: str) -> tuple[list[str], Counter[str], Counter[tuple[str, str]]]:
-    """Returns the words of a text, with counts of words and pairs of words."""
     words = _words(text)
     return words, Counter(words), Counter(pairwise(words))
 

@@ -114,7 +114,6 @@ def _wilson(share: float, count: float) -> tuple[float, float]:
 
 
 def _verdicts(statistics: Sequence[Statistics]) -> dict[int, dict[str, list[str]]]:
-    """Returns the verdict on every pair, by block size and document."""
     verdicts: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     originals = {s["document"]: s["score"] for s in statistics if not s["block_size"]}
     for row in statistics:

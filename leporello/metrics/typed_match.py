@@ -53,7 +53,6 @@ class TypedMatch(Averaged):
         return 100 * max(self._similarity(value, reference) for reference in gold)
 
     def _similarity(self, value: JSON, gold: JSON) -> float:
-        """Returns the score of a value against a reference, 0 to 1."""
         if isinstance(gold, dict):
             fields = value if isinstance(value, dict) else {}
             scores = [self._similarity(fields.get(name), item) for name, item in gold.items()]

@@ -87,8 +87,6 @@ def pack(
 
 
 class _Packing:
-    """Packs one task."""
-
     def __init__(
         self, result: Packed, metrics: Mapping[str, Metric], facts: ExampleFacts, detail: Detail
     ) -> None:

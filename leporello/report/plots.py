@@ -28,7 +28,6 @@ class Markup(str):
     __slots__ = ()
 
     def __html__(self) -> str:
-        """Returns the markup, as templates expect it."""
         return str(self)
 
 
@@ -164,7 +163,6 @@ def _series(series: Series, index: int, axes: Axes, *, banded: bool) -> Iterable
 
 
 def _mark(index: int, x: float, y: float, inner: str = "") -> str:
-    """Returns a mark in the shape and colour of a series."""
     kind, size = f"mark s{index % _STYLES}", 4.0
     match index % 4:
         case 0:

@@ -171,7 +171,6 @@ def _text(names: str, record: TrainingRecord) -> str:
 
 
 def _plots(record: TrainingRecord) -> Iterator[Plot]:
-    """Yields the losses at each learning rate, and the metric at all of them."""
     where = f"{record.pipeline} on {record.task}"
     for rate, rows in record.curves.items():
         losses = [_series(rows, kind, name) for kind, name in _LOSSES.items()]

@@ -117,7 +117,6 @@ class JsonLines(LaidOut):
             raise ConfigError(faults)
 
     def _unreadable(self) -> Iterator[Fault]:
-        """Yields the files of documents that cannot be read."""
         files = self._source
         for place in map(_place_of, self._layout()):
             try:

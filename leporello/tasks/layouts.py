@@ -57,7 +57,6 @@ class LaidOut:
     """A task whose data are read completely only for its layout, and then per document."""
 
     def _layout(self) -> Layout:
-        """Returns the layout."""
         raise NotImplementedError
 
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:

@@ -160,7 +160,6 @@ def _example(text: _ShuffledText, name: str, content: str, gold: Mapping[str, JS
 
 
 def _text(row: Mapping[str, Any] | RowError, number: int, task: ShuffleTest) -> _ShuffledText:
-    """Returns the text of a row, truncated."""
     if isinstance(row, RowError):
         raise row
     if faults := [*_faults(row)]:

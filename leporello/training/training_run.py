@@ -238,7 +238,6 @@ def _with_cache(cache: Cache | None, example: Example) -> Example:
 
 
 def _checkpoint_settings(record: TrainingRecord, limit: int | None) -> dict[str, JSON]:
-    """Returns the settings and data that checkpoints depend on."""
     # `choose` acts after the training, so another list of candidates keeps the checkpoints.
     relevant = {name: value for name, value in record.settings.items() if name != "choose"}
     settings = {

@@ -81,7 +81,6 @@ def _record(result: Tuned, documents: Documents, evaluator: Evaluator) -> dict[s
 
 
 def _task(evaluator: Evaluator, name: str, documents: Sequence[str]) -> dict[str, JSON]:
-    """Returns the task's data and metric, and the documents that the search used."""
     task = evaluator.tasks[name]
     texts = {
         shortened(example.document.sha256) for key in documents for example in task.documents[key]

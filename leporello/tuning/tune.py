@@ -68,7 +68,6 @@ def tune(options: TuneOptions) -> Tuned:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[Path]:
-    """Creates the folder and locks it against other processes."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / ".lock", timeout=0):
@@ -188,7 +187,6 @@ class Searches:
 
 
 def _merged(measured: Sequence[Measured]) -> Measured:
-    """Returns the examples of several searches together."""
     names = dict.fromkeys(name for tasks in measured for name in tasks)
     return {
         name: {key: rows for tasks in measured for key, rows in tasks.get(name, {}).items()}

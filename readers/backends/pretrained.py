@@ -139,7 +139,6 @@ class Tokens:
 
     @cached_property
     def _prompt_controls(self) -> tuple[str, ...]:
-        """Control tokens in the user's prompt."""
         special = [t.content for t in self.tokenizer.added_tokens_decoder.values() if t.special]
         return tuple(token for token in special if token in self._prompt)
 

@@ -161,7 +161,6 @@ def _check_device(device: str) -> None:
 
 
 def _configs(model: str, location: str) -> tuple[Any, Any]:
-    """Returns the configuration of a model, and that of its generation."""
     from transformers import GenerationConfig
 
     config = read_config(model)

@@ -28,7 +28,6 @@ class TokenBudget:
     """Maximum number of tokens per micro-batch, halved permanently when memory runs out."""
 
     def __init__(self, setting: int | Literal["auto"], find: Callable[[], int]) -> None:
-        """Stores the setting; `auto` is measured on first use."""
         self._setting, self._find = setting, find
         self._tokens = None if setting == "auto" else setting
         self._counts = Counter(batches=0, prompt_tokens=0, padded_tokens=0, halvings=0)
@@ -136,7 +135,6 @@ def _used(prompt: ModelInput, answer: Answer, device: str, count: int) -> float:
 
 
 def _free_bytes(device: str) -> int | None:
-    """Returns the GPU's free bytes; None without a GPU."""
     import torch
 
     if device == "auto" or device.startswith("cuda"):
@@ -146,7 +144,6 @@ def _free_bytes(device: str) -> int | None:
 
 
 def _fitting(answer: Answer, batch: Batch) -> list[Generation] | None:
-    """Returns the answers, or None if they exhaust the memory."""
     try:
         return answer(batch)
     except RuntimeError as error:  # base class of torch.OutOfMemoryError

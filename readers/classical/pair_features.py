@@ -45,8 +45,6 @@ def fit_profile(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
 
 @dataclass(frozen=True, slots=True)
 class _Encoded:
-    """Features of one text."""
-
     # Vectors of n-grams by sparse family, as (indices, values), of unit length.
     ngrams: Mapping[str, tuple[Array, Array]]
     # Z-scores by dense family, and `FAMILY.share`, the square roots of rates.

@@ -92,7 +92,6 @@ def _sentence(passage: str, candidate: Candidate) -> Candidate:
 
 
 def _yes_or_no(scores: Sequence[PassageScores]) -> list[Candidate]:
-    """Returns both answers, yes first."""
     # The head finds passages with an answer, but does not predict which: on Qasper's and HotpotQA's
     # development documents, yes was right in 5 of the 11 questions for which its odds were for yes.
     odds = [float(np.logaddexp(*passage.labels[2:])) - passage.labels[0] for passage in scores]

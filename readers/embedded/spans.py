@@ -195,7 +195,6 @@ def _in_word(character: str) -> bool:
 
 
 def _merged(parts: Sequence[PassageScores], count: int) -> PassageScores:
-    """Returns the scores of a passage from those of its segments."""
     if not parts:
         return _NOTHING
     if len(parts) == 1:

@@ -83,11 +83,9 @@ class BatchedModel(LoadedModel):
         return TokenBudget(self.batch_tokens, self._budget)
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
-        """Returns the replies to a micro-batch."""
         raise NotImplementedError
 
     def _largest(self) -> ModelInput:
-        """Returns the input that needs the most memory."""
         return ModelInput((self.tokens.padding,) * self.max_input_tokens)
 
     def _budget(self) -> int:

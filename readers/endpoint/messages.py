@@ -56,7 +56,6 @@ def _texts(content: object, kinds: tuple[str, ...]) -> Iterator[str]:
 
 
 def _joined(value: object) -> str:
-    """Returns a text, or the texts of a list of parts."""
     if isinstance(value, list):
         return "".join(map(_joined, value))
     if isinstance(value, Mapping):

@@ -224,7 +224,6 @@ class Endpoint(PromptedReader):
 
     @cached_property
     def _before(self) -> list[dict[str, str]]:
-        """Messages before the one with the prompt; empty without a chat."""
         return messages(encodable(self.system), self._prompts.turns) if self._chats else []
 
     @cached_property
@@ -287,7 +286,6 @@ class Endpoint(PromptedReader):
         return self._render(read)
 
     def _body(self, prompt: EndpointPrompt) -> bytes:
-        """Returns the request for a prompt in the format of the protocol."""
         protocol = self._protocol
         cached = self._shared(prompt.text) if self.cache_prompts else None
         fields = {

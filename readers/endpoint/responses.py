@@ -216,7 +216,6 @@ def _error(content: bytes) -> object:
 
 
 def _error_message(error: object, content: bytes) -> str:
-    """Returns the message of an error; its field differs between servers."""
     if isinstance(error, Mapping):
         message = next(
             (error[name] for name in ("message", "detail", "error") if error.get(name)), error
@@ -235,7 +234,6 @@ def _wait(headers: Mapping[str, str]) -> float | None:
 
 
 def _excerpt(content: bytes | str) -> str:
-    """Returns the beginning of a server's text as one line."""
     text = content[: 4 * _LONGEST]
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")

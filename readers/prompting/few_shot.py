@@ -128,8 +128,6 @@ def draw(path: Path | None, shots: int, seed: int) -> tuple[Shot, ...]:
 
 
 class _FewShotRow(BaseModel):
-    """A row of the file."""
-
     # Forbidden, since a misspelt `context` would silently give an example without one.
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -170,7 +168,6 @@ class _FewShotRow(BaseModel):
 
 
 def _load(path: Path) -> list[Shot]:
-    """Returns all examples of a file, in order."""
     with opened(path) as file:
         lines = [(number, line) for number, line in enumerate(file, 1) if line.strip()]
     shots: list[Shot] = []

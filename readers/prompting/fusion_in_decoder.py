@@ -159,7 +159,6 @@ class FusedChunks(Fused):
 
 
 def _apart(read: Read) -> Iterator[Read]:
-    """Yields a read for each passage."""
     return (replace(read, passages=(passage,)) for passage in read.passages)
 
 

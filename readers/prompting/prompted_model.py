@@ -152,7 +152,6 @@ class PromptedModel(PromptedReader):
         raise NotImplementedError
 
     def _prompt(self, read: Read) -> ModelInput:
-        """Returns the tokens of an input that fits, and those of its choices."""
         raise NotImplementedError
 
     def _model_text(self, prompt: str) -> str:
@@ -166,7 +165,6 @@ class PromptedModel(PromptedReader):
         return len(self._encode(prompt))
 
     def _model_inputs(self, read: Read, parts: Sequence[Read]) -> list[ModelInput]:
-        """Returns the tokens of each part of an input."""
         if self.on_overflow == "slice" and parts != [read]:
             return [ModelInput(self._window.sliced(read)[0])]
         return [self._prompt(part) for part in parts]

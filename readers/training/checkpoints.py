@@ -43,7 +43,6 @@ class CheckpointMarker(TrainerCallback):
     """Marks checkpoints as complete, and removes those that are not needed any more."""
 
     def __init__(self, *, keep_all: bool) -> None:
-        """Keeps all checkpoints, or only the best and the last."""
         self._keep_all = keep_all
 
     def on_save(

@@ -86,7 +86,6 @@ class BatchTrainer(Trainer):
     loss_is_scaled_for_ga = True
 
     def __init__(self, **arguments: Any) -> None:  # noqa: ANN401 -- as in Trainer
-        """Creates a trainer with the arguments of transformers' Trainer."""
         super().__init__(**arguments)
         self.model_accepts_loss_kwargs = False  # all models return the mean over a micro-batch
 

@@ -229,7 +229,6 @@ def _warnings(
 
 
 def _all_outcomes(runs: Sequence[Path | str]) -> list[Outcomes]:
-    """Returns every pipeline on every task of these runs, in their order."""
     check_list("runs", runs)
     directories = [Path(run).resolve() for run in runs]
     if repeated := [run for run in directories if directories.count(run) > 1]:

@@ -74,7 +74,6 @@ class Comparison:
         return frame(rows_of(self))
 
     def _repr_html_(self) -> str:
-        """Returns HTML for notebooks."""
         return html(tables_of(self))
 
 

@@ -43,7 +43,6 @@ def scores(console: Console, results: Sequence[Result]) -> None:
 
 
 def _notes(console: Console, results: Sequence[Result]) -> None:
-    """Prints the notes of the stages with their counts, and large losses of the files."""
     for r in results:
         name = f"{r.pipeline} on {r.task}"
         if (unseen := r.shares["lost"] + r.shares["unchunked"]) > _WORTH_REPORTING:

@@ -194,8 +194,6 @@ def _chunk_codec(document: Document, offset: int) -> Codec[_NotedChunks]:
 
 
 def _passage_codec(document: Document) -> Codec[_NotedChunks]:
-    """Returns the codec of passages."""
-
     def pack(noted: _NotedChunks) -> Index:
         return {**to_table(noted.chunks), "notes": [*noted.notes]}
 

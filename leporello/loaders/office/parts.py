@@ -165,7 +165,6 @@ def _points(series: _Element, *names: str) -> list[str]:
 
 
 def _values(level: _Element) -> dict[int, str]:
-    """Returns the texts of points by their index."""
     points = {}
     for point in level.iter("{*}pt"):
         index = whole(attribute(point, "idx"), -1)
@@ -185,7 +184,6 @@ def _number(text: str) -> str:
 
 
 def _text(element: _Element) -> str:
-    """Returns the text of paragraphs in DrawingML."""
     paragraphs = ("".join(t.text or "" for t in p.iter("{*}t")) for p in element.iter("{*}p"))
     return " ".join(filter(None, paragraphs))
 

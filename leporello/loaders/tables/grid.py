@@ -87,7 +87,6 @@ def _is_repeated(rows: Sequence[Row]) -> bool:
 
 
 def _texts(grid: Sequence[Sequence[GridCell]]) -> Iterator[list[str]]:
-    """Yields the texts of each row's fields."""
     table = _placed(grid)
     width = max(map(len, table), default=0)
     budget = _MOST_TEXT * sum(len(cell.text) for row in grid for cell in row) + _FREE

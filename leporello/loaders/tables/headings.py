@@ -65,8 +65,6 @@ def heading(rows: Rows, full: Rows) -> HeaderRows | None:
 
 
 class _Head:
-    """First rows of a table."""
-
     def __init__(self, rows: Rows, full: Rows) -> None:
         self.rows = rows
         self.full = [f if any(row) else row for row, f in zip(rows, full, strict=True)]

@@ -96,7 +96,6 @@ class OpenTable:
         return sorted([*lines, *self._outside(pieces)], key=itemgetter(0))
 
     def _texts(self, row: _OpenRow, pieces: Sequence[str]) -> Sequence[str]:
-        """Returns the texts of a row's cells."""
         if row.is_plain and row.starts:
             texts = pieces[row.starts[0] + 1 : row.end : 2]
             if "".join(texts).isprintable():

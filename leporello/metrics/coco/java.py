@@ -70,7 +70,6 @@ class LineProcess:
         return self._process
 
     def _next_line(self, skip: str) -> str:
-        """Returns the next line of the program's output except `skip`."""
         while True:
             line = self._answers.get()
             if not line:

@@ -109,7 +109,6 @@ class Scan:
         self._faults.append(Fault(*self._files.place(line), text))
 
     def _rows(self) -> Iterator[RowPlace]:
-        """Yields the rows without faults."""
         for line in self._files.rows():
             try:
                 row = self._files.row(line)

@@ -77,7 +77,6 @@ def _unpack(path: Path, to: Path) -> None:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Yields the content of a compressed file."""
     import zstandard
 
     with opened(path) as file:

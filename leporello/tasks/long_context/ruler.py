@@ -152,7 +152,6 @@ class Ruler(Generated):
         return OfficialPrompt(shot + before, query[:start], query[start:], after)
 
     def _shot(self, shot: Context) -> str:
-        """Returns the worked example in the format of the benchmark's scripts."""
         template = self._template
         if "shot" in template:
             before, after = self._filled(template["shot"], shot)
