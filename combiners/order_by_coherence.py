@@ -40,8 +40,7 @@ class OrderByCoherence:
 
     # A failed read gains 0, since one of n * n reads must not lose the order (decision 23).
     takes_failed_reads: ClassVar[bool] = True
-    # Beyond 12 texts, since an exact search of 86 texts has 2 ** 86 sets.
-    beam: Positive = 100
+    beam: Positive = 100  # beyond 12 texts, since an exact search of 86 texts has 2 ** 86 sets
     # A blank line, as between the paragraphs of the texts that models are trained on.
     separator: str = "\n\n"
 

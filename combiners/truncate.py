@@ -111,10 +111,7 @@ class TruncateMiddle(LearnsReferences):
 def _within(
     prompt: OfficialPrompt, document: Document, start: int, end: int
 ) -> Iterator[Chunk | str]:
-    """Yields the pieces of the input between two offsets, without empty pieces.
-
-    Text of the document is a chunk, so that it counts as read.
-    """
+    """Yields the pieces of the input between two offsets, those of the document as chunks."""
     yield from filter(None, [prompt.before[start:end]])
     head, size = len(prompt.before), len(document.text)
     inside = [min(max(place - head, 0), size) for place in (start, end)]

@@ -65,8 +65,7 @@ class Classifier(TrainedClassifier):
 
     _trainer = "classifier"
 
-    # Off, since a label of a whole document mostly has no question.
-    question: bool = False
+    question: bool = False  # off, since a label of a whole document mostly has no question
     separator: str = "\n\n"
     on_overflow: OnOverflow = "fit"
 

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 
 _CACHE_SIZE = 2048  # texts of about 100 kB
-# The other texts of a batch change the sixth digit of a cosine.
-_DIGITS = 5
+_DIGITS = 5  # the other texts of a batch change the sixth digit of a cosine
 
 
 @dataclass(frozen=True)

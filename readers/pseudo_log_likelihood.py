@@ -40,8 +40,7 @@ class PseudoLogLikelihood(PassageScorer):
     _architecture = "AutoModelForMaskedLM"
 
     model: ModelSource
-    # The mean per token, as in the paper's MLM scoring (decision 21).
-    per_token: bool = True
+    per_token: bool = True  # the mean per token, as in the paper's MLM scoring (decision 21)
     # One at a time is exact; two halve the work but hide tokens from each other.
     masks: Positive = 1
     seed: Count = 0
@@ -118,11 +117,7 @@ def answer(
 def _logits(
     model: PreTrainedModel, arguments: dict[str, Any], rows: torch.Tensor, positions: torch.Tensor
 ) -> torch.Tensor:
-    """Returns only the logits at these positions, shape (positions, vocabulary).
-
-    The output layer skips all other positions: for a row of 512 tokens with one mask, they would
-    need most of the memory and much of the computation.
-    """
+    """Returns only the logits at these positions, shape (positions, vocabulary)."""
 
     def choose(_: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         states, *unchanged = inputs

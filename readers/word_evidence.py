@@ -164,8 +164,7 @@ class Presence(OneByOne):
         parts: Number of equal parts that a document is divided into.
     """
 
-    # The best on 66 characters of nine novels.
-    share: Share = 0.45
+    share: Share = 0.45  # the best on 66 characters of nine novels
     parts: Positive = 20
 
     def _answer(self, read: Read) -> Output:

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 # With 100 000 vectors: 3 ms a query, 44 to 102 s to build; IVF had a recall of 0.90 only.
 _NEIGHBOURS, _BUILD, _VISITED = 32, 80, 256  # of HNSW; recall@10 is 0.99 of exact search
-# The other texts of a batch change the sixth digit of a cosine.
-_DIGITS = 5
+_DIGITS = 5  # the other texts of a batch change the sixth digit of a cosine
 _BLOCK = 256  # questions whose scores are in memory at once
 
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 Pair: TypeAlias = tuple[str, str]
 
-# The other pairs of a batch change the sixth digit of a score.
-_DIGITS = 5
+_DIGITS = 5  # the other pairs of a batch change the sixth digit of a score
 
 
 @dataclass(frozen=True)

@@ -58,10 +58,7 @@ class Finding:
 
 
 def finding(output: Output, document: Document) -> Finding:
-    """Parses an output leniently; without fields, the complete text is the answer.
-
-    A missing or unreadable confidence is derived from the output's score.
-    """
+    """Parses an output leniently; without fields, the complete text is the answer."""
     parts = _FIELD.split(output.text)
     default = confidence(output.score)
     if len(parts) == 1:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# 300 texts are 89,700 reads for one example; with small models these take hours.
-_MOST = 300
+_MOST = 300  # 300 texts are 89,700 reads for one example; with small models these take hours
 # Nine digits at most, since longer numbers are not labels.
 _LABEL = re.compile(r"\s*(\w+) (\d{1,9}):\s*")
 

@@ -173,8 +173,7 @@ class GathersItems:
             may have invented.
     """
 
-    # One passage is enough, because most items of a list occur once.
-    support: Positive = 1
+    support: Positive = 1  # one passage is enough, because most items of a list occur once
     # Off, since models may inflect words; on, it removed invented ships (decision 24).
     verbatim: bool = False
 

@@ -33,10 +33,7 @@ class Gold:
         return min(alternative[0].start for alternative in self.alternatives)
 
     def covered_share(self, text: str, spans: Iterable[Span]) -> float:
-        """Returns the share of characters that spans cover, for the best alternative.
-
-        White space does not count, because chunkers may leave it out.
-        """
+        """Returns the share of letters that spans cover, for the best alternative."""
         cover = merge(spans)
         # The best one, since any single place of a reference proves the answer (decision 25).
         return max(

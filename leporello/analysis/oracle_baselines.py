@@ -13,8 +13,7 @@ from leporello.jobs.options import JobOptions
 
 # Classes of retrievers, best first: oracles, all chunks, then random and first chunks.
 ORACLES = ("Oracle", "OracleAnswer", "All", "Random", "First")
-# `All` returns every chunk, so a number of hits has no meaning for it.
-_WITHOUT_K = ("All",)
+_WITHOUT_K = ("All",)  # `All` returns every chunk, so a number of hits has no meaning for it
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from leporello.core.errors import UserError
 from leporello.runs.ask import Answer, Session
 
 _FAILED = 1
-# readline rewrites the complete file at each exit.
-_HISTORY_LINES = 1000
+_HISTORY_LINES = 1000  # readline rewrites the complete file at each exit
 
 
 @dataclass

@@ -62,10 +62,7 @@ def parse_override(text: str) -> Override:
 
 
 class Layers:
-    """Several files merged; a later file replaces pipelines and tasks of the same name.
-
-    Its mappings hold the trees as written; `faults` are those in the structure of the user's files.
-    """
+    """Several files merged; a later file replaces pipelines and tasks of the same name."""
 
     def __init__(self, files: Iterable[ConfigSource] = ()) -> None:
         """Adds the user's files to the built-in ones, in order."""

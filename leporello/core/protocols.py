@@ -33,8 +33,7 @@ from leporello.core.records import (
     Span,
 )
 
-# The role of reads that do not name one.
-ANSWER = "answer"
+ANSWER = "answer"  # the role of reads that do not name one
 
 # Annotations for constructor parameters; the config checks the bounds.
 Positive: TypeAlias = Annotated[int, Gt(0)]

@@ -1,7 +1,4 @@
-"""SQLite files of stores: tables, checksums, errors, and functions to read them.
-
-Every row has a checksum. An example is stored as the lines of a run's files, compressed.
-"""
+"""SQLite files of stores: tables, checksums, errors, and functions to read them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Failures of stages: errors, calls that take too long, and deaths of workers.
-
-The process that makes a call enforces its time limit. A call that never returns ends the process.
-"""
+"""Failures of stages: errors, calls that take too long, and deaths of workers."""
 
 from __future__ import annotations
 
@@ -68,10 +65,7 @@ def note_on_recovery(stage: str, error: BaseException, message: str) -> str:
 class ExampleError(Exception):
     """Failure of an example. It contains only texts, so it can be sent between processes.
 
-    Attributes:
-        stage: Name of the stage that failed: a key of a pipeline, `task` or `metric`.
-        message: Reason, for the user.
-        trace: Traceback, for the author of the stage.
+    The stage that failed is a key of a pipeline, `task` or `metric`.
     """
 
     def __init__(self, stage: str, message: str, trace: str = "") -> None:

@@ -46,21 +46,15 @@ StoredOutput: TypeAlias = tuple[Mapping[str, Any], str]
 # The same methods as `Store`, so that one engine serves commands that keep nothing. These once
 # wrote a journal to a temporary folder to read it back (decision 49).
 class MemoryStore:
-    """Stores examples in memory, for commands that write no results.
-
-    Attributes:
-        done: Numbers of the finished examples.
-        alone: Numbers of the examples that failed before, and are read in separate batches.
-        sizes: Micro-batch sizes that readers determined, by name.
-        finished: Finished examples by number; empty for a store on disk.
-    """
+    """Stores examples in memory, for commands that write no results."""
 
     def __init__(self) -> None:
-        self.done: set[int] = set()
+        self.done: set[int] = set()  # numbers of the finished examples
         self.failed: set[int] = set()
+        # Numbers of the examples that failed before, and are read in separate batches.
         self.alone: set[int] = set()
-        self.sizes: Mapping[str, int] = {}
-        self.finished: dict[int, FinishedExample] = {}
+        self.sizes: Mapping[str, int] = {}  # of micro-batches that readers determined, by name
+        self.finished: dict[int, FinishedExample] = {}  # empty for a store on disk
 
     def outputs(self, owner: int) -> dict[int, StoredOutput]:  # noqa: ARG002 -- see Store
         """Removes and returns an owner's stored outputs by index of the read.

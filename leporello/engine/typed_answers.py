@@ -65,10 +65,7 @@ class TypedAnswer:
     _seen: dict[tuple[int, int], Chunk] = field(default_factory=dict)
 
     def combine(self, combination: Combination) -> Combination:
-        """Runs a combiner, and returns its answer as `answer`, `value` and `spans`.
-
-        Raises ExampleError if the answer, also that of the retry, is not a value of the type.
-        """
+        """Returns a combiner's `answer`, `value` and `spans`, or raises ExampleError."""
         returned = yield from self._run(combination)
         text = as_text(returned)
         try:

@@ -44,10 +44,7 @@ def lowered(text: str, before: str) -> tuple[str, str]:
 
 
 def mark_figure(pieces: list[str], first: int, *, is_raised: bool) -> None:
-    """Adds the signs of raised or lowered text, from `first` in alternate separators and texts.
-
-    Raised text without text before it, such as the mark at the beginning of a note, has no sign.
-    """
+    """Adds the signs of raised or lowered text, from `first` in alternate separators and texts."""
     if len(pieces) - first > _LONGEST:
         return
     gap, text = pieces[first], "".join(pieces[first + 1 :])

@@ -78,10 +78,7 @@ class Mail(Format):
         return is_page or (b"from" in names and bool({b"date", b"subject", b"received"} & names))
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns headers and bodies; places are named `mail 3 of 12, 2024-05-02`.
-
-        Faults of attached files are losses; a faulty plug-in loader raises UserError.
-        """
+        """Returns headers and bodies; places are named `mail 3 of 12, 2024-05-02`."""
         # A single mail may quote others in its body.
         is_mailbox = data.startswith(b"From ")
         starts = [m.start() for m in _MAILS.finditer(data)] if is_mailbox else []

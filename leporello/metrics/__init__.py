@@ -70,11 +70,7 @@ _NOT_JUDGING = ("recall", "bleu", "meteor")
 
 
 def judging_metric(names: Iterable[str]) -> str:
-    """Returns the metric by which a single answer is right or wrong; empty without metrics.
-
-    It is the first metric, without those whose scores of short answers do not show this. In MuLD it
-    is ROUGE-L, an F-measure of words.
-    """
+    """Returns the first metric that shows whether an answer is right; empty without metrics."""
     listed = [*names]
     judging = [name for name in listed if not name.startswith(_NOT_JUDGING)]
     return next(iter([*judging, *listed]), "")

@@ -211,10 +211,7 @@ class ByAggregate:
         return self._metric.score(statistics)
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
-        """Returns a row per example of a table, with a 1 in the example's column.
-
-        All examples of all tables have a column: shape (examples, all examples).
-        """
+        """Returns rows with a 1 in each example's column, shape (examples, all examples)."""
         import numpy as np
 
         return np.eye(len(statistics), len(self._pool), self._first_column[id(statistics)])

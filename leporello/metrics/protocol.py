@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     Numbers: TypeAlias = NDArray[np.float64]
 
-# JSON of one example: the only input of aggregates.
-Statistics: TypeAlias = dict[str, Any]
+Statistics: TypeAlias = dict[str, Any]  # JSON of one example: the only input of aggregates
 
 _DIGITS = 4  # decimals, as in SCROLLS
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import torch
     from transformers import BertModel
 
-# The graph does not store it, and both models that are converted have 12.
-_HEADS = 12
+_HEADS = 12  # the graph does not store it, and both models that are converted have 12
 # Settings with which ColBERTv2 and answerai-colbert-small were trained; the wheel omits them.
 _MARKERS = {"query": "[unused0]", "document": "[unused1]"}
 _EXPANSION = {"strategy": "fixed", "attend": False, "length": 32}

@@ -128,8 +128,7 @@ def _unmatched(suite: Suite, published: PublishedPaper) -> Iterator[Fault]:
             yield suite.fault(text, "columns", key)
 
 
-# Enough for the first digits of an interval, and fast.
-_DRAWS = Draws(samples=1_000)
+_DRAWS = Draws(samples=1_000)  # enough for the first digits of an interval, and fast
 
 
 @dataclass(frozen=True, slots=True)

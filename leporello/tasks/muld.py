@@ -139,10 +139,7 @@ class Muld(Benchmark):
 
 
 def _question_above(text: str) -> tuple[str, int, str]:
-    """Returns the question before a document, the start of the document, and a fault.
-
-    Between them is a byte order mark, a tag, a line break or nothing, depending on the row.
-    """
+    """Returns the question before a document, the start of the document, and a fault."""
     if border := _BORDER.search(text, 0, _LONGEST):
         head = border.end() if border["mark"] else border.start()
         return text[: border.start()].strip(), head, ""

@@ -18,8 +18,7 @@ from leporello.runs.run import run
 from leporello.training.rows import place_of
 from leporello.training.splits import one_job
 
-# With fewer answers, the fitted curve would follow single answers.
-_MIN_ANSWERS = 20
+_MIN_ANSWERS = 20  # with fewer answers, the fitted curve would follow single answers
 _FULL_SCORE = 100.0
 
 

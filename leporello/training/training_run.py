@@ -277,10 +277,7 @@ def _curves_of(
 def _write_scores(
     folder: Path, metric: str, curves: Mapping[str, Sequence[Mapping[str, float]]]
 ) -> None:
-    """Writes the scores of checkpoints for TensorBoard, beside the losses, as `eval/METRIC`.
-
-    The folder has a folder for each learning rate, by which curves are named.
-    """
+    """Writes the scores of checkpoints for TensorBoard, beside the losses of each rate."""
     for rate, rows in curves.items():
         if points := [row for row in rows if _SCORE in row]:
             from torch.utils.tensorboard import SummaryWriter

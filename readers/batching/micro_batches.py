@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-# Fixed cost of one decoding step, in tokens: each step fetches all weights from memory.
-_STEP = 16
+_STEP = 16  # fixed cost of one decoding step, in tokens: each step fetches all weights from memory
 
 
 MASKED = -1  # padding within a segment, which the encoder does not attend to

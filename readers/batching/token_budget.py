@@ -16,8 +16,7 @@ Batch: TypeAlias = Sequence[ModelInput]
 Answer: TypeAlias = Callable[[Batch], list[Generation]]
 BatchTokens: TypeAlias = Positive | Literal["auto"]
 
-# Larger batches are not faster on a CPU: rows cost the same, and padding grows.
-_ON_CPU = 4096
+_ON_CPU = 4096  # larger batches are not faster on a CPU: rows cost the same, and padding grows
 # Share of a GPU's free memory; the remainder is for fragmentation and for batches of other shapes.
 _SHARE = 0.7
 

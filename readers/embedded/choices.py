@@ -60,10 +60,7 @@ class ChoiceRanker:
         self._head = head
 
     def choose(self, questions: Sequence[tuple[str, Sequence[str], Sequence[str]]]) -> list[Choice]:
-        """Returns a choice for each question with options and passages.
-
-        Options may be letters whose texts are in the question.
-        """
+        """Returns a choice for each question with options, which may be letters, and passages."""
         parts = [(*lettered_options(q, choices), passages) for q, choices, passages in questions]
         return [_choice(rows @ self._weights, spans) for rows, spans in features(self._head, parts)]
 

@@ -56,10 +56,7 @@ def label_order(choices: Sequence[str]) -> tuple[int, int, int] | None:
 
 
 class StatementJudge:
-    """Judges statements on contracts by trained weights, or new ones with a head.
-
-    The recipe `statements` writes the folder.
-    """
+    """Judges statements on contracts by weights of a recipe, or new ones with a head."""
 
     def __init__(self, path: Path, head: SpanHead) -> None:
         folder = ModelFolder(path)
@@ -154,10 +151,7 @@ def _judgement(weights: Floats, features: Floats, clause: _Clause | None) -> Jud
 
 
 class ClaimJudge:
-    """Judges claims by reading them with the passages that share the most words with them.
-
-    The recipe `verdicts` trains the labels of the head.
-    """
+    """Judges claims with the passages nearest to them, by a head of the recipe `verdicts`."""
 
     def __init__(self, head: SpanHead) -> None:
         self._head = head

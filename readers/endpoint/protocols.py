@@ -32,28 +32,20 @@ class EndpointPrompt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServerProtocol:
-    """The differences between one protocol and the others.
+    """The differences between one protocol and the others."""
 
-    Attributes:
-        path: Path of requests below the server's address.
-        batches: Path of batches.
-        headers: Function that returns the headers with a key.
-        content: Function that returns the fields for the turns before a prompt, the prompt, and the
-            number of its characters that the server should cache; None disables the cache.
-        stop: Field of the strings that end an answer.
-        form: Function that returns the fields that constrain the answer to a schema.
-        as_chat: Function that converts an answer to the format of OpenAI's chat.
-        uploads: Whether a batch's requests are uploaded as a file first.
-    """
-
-    path: str
-    batches: str
-    headers: Callable[[str], dict[str, str]]
+    path: str  # path of requests below the server's address
+    batches: str  # path of batches
+    headers: Callable[[str], dict[str, str]]  # returns the headers with a key
+    # Returns the fields for earlier turns, a prompt, and the number of its characters that the
+    # server should cache; None disables the cache.
     content: Callable[[Turns, str, int | None], dict[str, Any]]
-    stop: str
+    stop: str  # field of the strings that end an answer
+    # Returns the fields that constrain the answer to a schema.
     form: Callable[[str], Mapping[str, Any]]
+    # Converts an answer to the format of OpenAI's chat.
     as_chat: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-    uploads: bool = True
+    uploads: bool = True  # whether a batch's requests are uploaded as a file first
 
 
 def _bearer(key: str) -> dict[str, str]:

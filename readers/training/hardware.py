@@ -24,10 +24,7 @@ class _Placed(Protocol):
 
 
 def check(reader: _Placed, settings: Training) -> None:
-    """Checks that the machine and the launcher support the settings; joins the processes.
-
-    Processes that have joined notice at once when one of them is lost.
-    """
+    """Checks that the machine and the launcher support the settings; joins the processes."""
     _check_launcher(settings)
     _check_device(reader.device)
     if settings.precision == "float16" and is_cpu(reader.device):

@@ -27,8 +27,7 @@ from leporello.jobs.results import answers_of, selectivity
 from leporello.metrics import Metric
 
 _SHOWN = 3  # ids in a message
-# Stages that pipelines of an oracle gap share.
-_STAGES = ("chunker", "reader", "combiner")
+_STAGES = ("chunker", "reader", "combiner")  # stages that pipelines of an oracle gap share
 _POINT = 0.01  # smallest difference of truncated shares that triggers a warning
 
 

@@ -97,10 +97,7 @@ def index_keys(
 def _parts(
     document: Document, chunks: Sequence[Chunk]
 ) -> list[tuple[int, NDArray[np.int64]]] | None:
-    """Returns members' numbers with their chunks' spans; None if chunks are missing or unsorted.
-
-    Passages give None too: they can be made from chunks of several files.
-    """
+    """Returns members' numbers with their chunks' spans; None for passages or unsorted chunks."""
     import numpy as np
 
     if any(isinstance(chunk, Passage) for chunk in chunks):

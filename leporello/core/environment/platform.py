@@ -18,8 +18,7 @@ from leporello.core.errors import UserError
 
 T = TypeVar("T")
 
-# By name: a stage may replace functions of `signal`.
-_handle = signal.signal
+_handle = signal.signal  # by name: a stage may replace functions of `signal`
 if sys.platform != "win32":
     _set_timer = signal.setitimer
 _PR_SET_PDEATHSIG = 1  # prctl(2)
@@ -131,10 +130,7 @@ def alarm(
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """Returns the result of a call; after a TimeoutError, the call's thread continues to run.
-
-    For downloads, for example, whose own time-outs apply to each byte but not to the total.
-    """
+    """Returns the result of a call; after a TimeoutError, the call's thread continues to run."""
     future: Future[T] = Future()
 
     def work() -> None:

@@ -34,10 +34,7 @@ class Epub(ArchiveFormat):
     member: ClassVar[str] = "META-INF/container.xml"
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the chapters' text; places are named `chapter 3`, counted from the first file.
-
-        Pages that the order of chapters leaves out are at the end.
-        """
+        """Returns the chapters' text; places are named `chapter 3`, counted from the first file."""
         with unpacked(data, path, is_tested=False) as archive:
             locked = parsed(read(archive, "META-INF/encryption.xml"))
             if {e.get("Algorithm") for e in locked.iter("{*}EncryptionMethod")} - _OF_FONTS:

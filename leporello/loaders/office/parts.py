@@ -60,10 +60,7 @@ class OfficeParts:
         self._targets: dict[str, Mapping[str, tuple[str, str]]] = {}
 
     def root(self, name: str, what: str) -> _Element:
-        """Returns the root of a part; an empty element, and a loss, if it cannot be read.
-
-        The part may be absent; `what` names its content in the loss.
-        """
+        """Returns the root of a part; an empty element, and a loss of `what`, if it is corrupt."""
         from lxml.etree import XMLSyntaxError
 
         try:

@@ -1,7 +1,4 @@
-"""Writes rows as lines of text, with the column name before each cell.
-
-So each row can be understood in any chunk of the table (decision 35).
-"""
+"""Writes rows as lines with the column name before each cell, so that each line explains itself."""
 
 from __future__ import annotations
 
@@ -16,8 +13,7 @@ from leporello.text.outline import Extracted
 
 # Whether the first row of a table names its columns: detected, yes, or no.
 Header: TypeAlias = Literal["auto", "first", "none"]
-# Numbers of rows and of columns that are not written.
-Hidden: TypeAlias = tuple[Set[int], Set[int]]
+Hidden: TypeAlias = tuple[Set[int], Set[int]]  # numbers of rows and of columns that are not written
 
 NOTHING: Hidden = (frozenset(), frozenset())
 _MOST_CELLS = 100_000  # places for cells; larger tables have places for rows

@@ -15,8 +15,7 @@ from leporello.metrics.protocol import Statistics, Summed, column_sums
 # precision; exponent and weight of fragmentation; content words against function words.
 _WEIGHTS = (1.0, 0.6, 0.8, 0.6)
 _ALPHA, _BETA, _GAMMA, _DELTA = 0.85, 0.2, 0.6, 0.75
-# Numbers in a line of METEOR's output; `meteor` describes them.
-_FIELDS = 23
+_FIELDS = 23  # numbers in a line of METEOR's output; `meteor` describes them
 
 
 @dataclass(frozen=True)
