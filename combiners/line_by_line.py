@@ -83,10 +83,7 @@ class LineByLine:
         return rewritten(page.cues, page.by_cue(text)) if self.cues else text
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
-        """Returns for each read the lines of the references that correspond to its lines.
-
-        A reference with another number of lines, and a read with part of a line, give no targets.
-        """
+        """Returns for each read the lines of the references that correspond to its lines."""
         page = _LinePage.of(example.document)
         translations = [lines for text in example.references if (lines := page.opposite(text))]
         return [

@@ -63,10 +63,7 @@ class ContextualChunks:
 
 
 def _written(reads: Iterable[Read], otherwise: str) -> Asking[list[str] | None]:
-    """Yields the reads if the reader generates text; returns its texts, otherwise None and a note.
-
-    `otherwise` names what is not written, and its replacement.
-    """
+    """Yields the reads if the reader generates text; returns its texts, or None with a note."""
     [writes] = yield [Generates()]
     if not writes:
         note(f"the reader writes no {otherwise}")

@@ -115,11 +115,7 @@ class CausalLM(PromptedModel):
         return ModelInput(tokens, choices, written_schema(read.schema))
 
     def _choice(self, prompt: str, choice: str) -> tuple[int, ...]:
-        """Returns the tokens of a choice as they continue the prompt.
-
-        In a chat the choice begins the answer's turn; otherwise a space separates it from a prompt
-        that does not end in white space.
-        """
+        """Returns the tokens of a choice as they continue the prompt."""
         if not self._chats:
             text = choice if prompt[-1:].isspace() else f" {choice}"
             # Together, because byte-pair tokens depend on the text before them.

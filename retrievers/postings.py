@@ -192,10 +192,7 @@ def best_chunks(
 def matching(
     rankings: Sequence[Sequence[Hit]], bags: Iterable[Sequence[str]], name: str
 ) -> list[list[Hit]]:
-    """Returns the hits with a positive score, which share a term with their question.
-
-    A question without terms keeps all its hits: it asks for nothing that a chunk could lack.
-    """
+    """Returns the hits with a positive score; a question without terms keeps all its hits."""
     matches = [
         [hit for hit in hits if hit.score > 0 or not bag]
         for hits, bag in zip(rankings, bags, strict=True)

@@ -66,9 +66,7 @@ class Gold:
 def gold_of(example: Example) -> Gold | None:
     """Returns the proof of an example's answer, or None if it has none.
 
-    Without evidence, every place of a reference in the document is an alternative proof. A
-    reference counts if it has at least four characters after SQuAD's normalisation, is not one of
-    the example's choices, and occurs at most twenty times.
+    Without evidence, every place of a reference in the document is an alternative proof.
     """
     text = example.document.text
     if evidence := merge(_trimmed(text, span) for span in example.evidence):

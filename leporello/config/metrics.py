@@ -35,14 +35,12 @@ def entry_of(spec: Spec) -> MetricEntry:
 
 
 def specs_of(entries: Iterable[MetricEntry]) -> list[Spec]:
-    """Returns the metrics that a task lists, or the texts of `--metric`.
-
-    `recall` is preceded by `recall_read`, since a retriever of everything has a recall of 100.
-    """
+    """Returns the metrics that a task lists, or the texts of `--metric`."""
     # Metrics are listed as JSON everywhere: in tasks, `--metric`, signatures and run.yaml. So
     # workers, `compare` and `report` build the same metric without the task (decision 39).
     texts = [entry if isinstance(entry, str) else json.dumps(entry) for entry in entries]
     specs = [spec_of(text, METRIC, "metrics") for text in texts]
+    # A retriever of everything has a recall of 100.
     if (names := [spec.name for spec in specs]).count("recall") and "recall_read" not in names:
         specs.insert(names.index("recall"), spec_of("recall_read", METRIC, "metrics"))
     return specs

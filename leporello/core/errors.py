@@ -150,9 +150,5 @@ def counted(count: int, noun: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Returns a text for a terminal, with escapes in place of characters that control it.
-
-    Texts of documents, servers and plug-ins could otherwise move the cursor, set the title, write
-    the clipboard, or reverse the order of characters.
-    """
+    """Returns a text with escapes for characters that control a terminal: cursor, title, …."""
     return text if text.isprintable() else text.translate(_ESCAPES)

@@ -66,11 +66,7 @@ class EnricherRunner:
             raise ExampleError("enricher", attempts.cause)
 
     def prepare(self, chunks: Sequence[Chunk], number: int, store: MemoryStore) -> None:
-        """Computes or restores the passages of the document with this number in the shard.
-
-        The document and the store keep them. If the enricher raises ExampleError, a retry runs it
-        again.
-        """
+        """Computes or restores the passages of a document; it and the store keep them."""
         document = chunks[0].document
         with collect_notes() as notes:
             # From the store, even without a cache: a second enriching could differ.

@@ -158,10 +158,9 @@ class Attempts:
 
     @contextmanager
     def loading(self) -> Generator[None]:
-        """Logs that a model is loaded, and afterwards that the interrupted operation continues.
+        """Logs that a model is loaded, and then that the interrupted operation continues.
 
-        Raises UserError if loading has killed its worker each time: then no single read is the
-        cause.
+        Raises UserError if loading has killed its worker each time: no single read is the cause.
         """
         last = self._last
         if self.begin("load") >= TRIES:

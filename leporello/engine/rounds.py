@@ -93,10 +93,7 @@ class Rounds:
     def select(
         self, number: int, first: int, examples: Sequence[Example]
     ) -> Sequence[Selection | ExampleError]:
-        """Returns the selections for the examples, from `first` on, on document `number`.
-
-        If selecting for all of them has killed its workers, they are selected for one at a time.
-        """
+        """Returns the selections for the examples, from `first` on, on document `number`."""
         attempts, timeout = self.attempts, self.readers.timeout
         try:
             self._enrich(number, examples)
@@ -128,11 +125,7 @@ class Rounds:
     def add(
         self, first: int, examples: Sequence[Example], selected: Sequence[Selection | ExampleError]
     ) -> Iterator[FinishedExample]:
-        """Starts the examples on one document; yields examples of the shard that finish meanwhile.
-
-        The examples have numbers from `first` on; those in the store are skipped. Instead of a
-        selection, an example may have the error that prevented it.
-        """
+        """Starts the examples on a document; yields those of the shard that finish meanwhile."""
         for number, example, selection in zip(count(first), examples, selected, strict=False):
             yield from self._make_room()
             if number not in self.store.done:

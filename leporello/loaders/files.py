@@ -113,11 +113,8 @@ def known_suffixes() -> set[str]:
 def load(path: Path, id: str = "", loader: Loader | None = None) -> Document:  # noqa: A002 -- as in Document
     """Loads a file as a document; raises UserError if it cannot be read, is too large or empty.
 
-    Args:
-        path: Path of the file.
-        id: Id of the document; the file's name if empty.
-        loader: Loader for files with its suffixes, or for all files if it has no suffixes; the
-            format of all other files is detected.
+    A `loader` reads files with its suffixes, or all files if it has no suffixes; the format of all
+    other files is detected.
     """
     if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
         document = load_with(loader, path)

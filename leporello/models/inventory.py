@@ -24,10 +24,7 @@ class KnownModel:
 
 
 def known_models(folders: Iterable[Path] = ()) -> Iterator[KnownModel]:
-    """Yields the models of packages, of the hub's cache, of folders, and of local servers.
-
-    A folder may be a model, or contain models as folders and GGUF files.
-    """
+    """Yields the models of packages, of the hub's cache, of folders, and of local servers."""
     for name in EMBEDDED:
         yield _package_model(name)
     yield from _hub_models()

@@ -253,11 +253,7 @@ def _converted(quantised: Path) -> Path:
 
 
 def filled_once(name: str, fill: Callable[[Path], None]) -> Path:
-    """Returns the cache's folder for a converted model; `fill` creates it with its files.
-
-    A temporary folder is filled and then renamed, so that the folder is always complete; a lock
-    makes a second process wait instead of converting too. The name identifies the content.
-    """
+    """Returns the cache's folder of this name; `fill` writes its files, once for all processes."""
     from filelock import FileLock
 
     folder = cache_directory() / "models" / name

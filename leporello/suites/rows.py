@@ -47,10 +47,7 @@ class TableRow:
 
 
 def name_of(suite: Suite, row: str, cell: Cell, built_in: Config, own: Config) -> str:
-    """Returns `ROW`, `ROW [READER]` or `ROW [changed: PARAMETER=VALUE, …]`.
-
-    A built-in row has built-in pipelines, other rows those of the user's files.
-    """
+    """Returns `ROW`, `ROW [READER]` or `ROW [changed: PARAMETER=VALUE, …]`."""
     pipelines = suite.tree.items["rows"].items[row].items["pipelines"]
     config = built_in if is_built_in(pipelines.file) else own
     declared = [p.resolved() for p in config.select([cell.pipeline])]

@@ -45,10 +45,7 @@ class TunedTask:
 
 
 def tuned_task(spec: TaskSpec, metric: str, limit: int | None) -> TunedTask:
-    """Returns a task with its examples; raises UserError if documents are too few to divide.
-
-    Without a metric, the task's first one that scores answers one by one is used.
-    """
+    """Returns a task with its examples; raises UserError if documents are too few to divide."""
     source: Task = spec.spec.build()
     entries = [*map(entry_of, specs_of([metric]))] if metric else []
     listed = tuple(entries) or spec.metrics_of(source) or checked_metrics(source)

@@ -66,14 +66,11 @@ def score(
 def _encoded(
     model: PreTrainedModel, tokens: Tokens, prompts: Sequence[ModelInput]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the encoder's states, shape (prompts, tokens, width), and their mask.
-
-    Encoding padding wastes time, so segments are encoded with those of similar length, although all
-    prompts are decoded together.
-    """
+    """Returns the encoder's states, shape (prompts, tokens, width), and their mask."""
     import torch
 
     segments = [segment for prompt in prompts for segment in prompt.encoded]
+    # Not prompt by prompt as they are decoded, since encoding padding wastes time.
     longest_first = sorted(range(len(segments)), key=lambda i: -len(segments[i].tokens))
     most = _SEGMENT_TOKENS if any(prompt.segments for prompt in prompts) else None
     states: list[torch.Tensor] = []

@@ -100,11 +100,7 @@ def memory_budget(
     rows: int = 1,
     new_tokens: int = 0,
 ) -> int:
-    """Returns the number of tokens of a batch that leaves some memory free.
-
-    On a CPU it is constant; on a GPU it is measured with growing batches of a prompt that is as
-    long as the input window.
-    """
+    """Returns the number of tokens of a batch that leaves some memory free; constant on a CPU."""
     if _free_bytes(device) is None:
         return _ON_CPU
     _free_memory()

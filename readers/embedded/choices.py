@@ -149,11 +149,7 @@ def _similarity(left: frozenset[str], right: frozenset[str]) -> float:
 
 
 def lettered_options(question: str, choices: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Returns the question without options, and the text of each choice.
-
-    If the choices are letters, their texts are taken from the question, which then ends before the
-    first one. If a text is missing, the choices stay letters.
-    """
+    """Returns the question without options, and the text of each choice, which may be a letter."""
     letters = [_LETTER.fullmatch(choice) for choice in choices]
     if not choices or not all(letters):
         return question, tuple(map(unlettered, choices))

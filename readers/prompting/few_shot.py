@@ -57,11 +57,7 @@ class FewShot:
         return tuple((self.template.render(s.read), encodable(s.answer)) for s in self.shots)
 
     def render(self, read: Read) -> str:
-        """Returns one text for models without chat: the examples, then the input.
-
-        If the template ends in a field, not in words such as `Answer:`, a line `answer:` precedes
-        the answer of each example and that of the model.
-        """
+        """Returns one text for models without chat: the examples, then the input."""
         if not self.shots:
             return self.template.render(read)
         # The input needs the cue too; otherwise only the examples would have an answer's form.

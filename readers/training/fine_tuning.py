@@ -59,11 +59,7 @@ def causal_lm(reader: CausalLM, job: TuningJob) -> TuningResult:
 
 
 def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
-    """Fine-tunes a decoder-only model on passages, as a language model of their domain.
-
-    A passage with choices is used only if the first choice is correct, so that shuffled passages
-    are not learnt.
-    """
+    """Fine-tunes a decoder-only model on passages, as a language model of their domain."""
     prepare = partial(_passages, reader)
     return _fine_tune(reader, "AutoModelForCausalLM", continuations, job, prepare)
 
@@ -81,10 +77,7 @@ def pair_classifier(reader: PairClassifier, job: TuningJob) -> TuningResult:
 
 
 def extractive(reader: Extractive, job: TuningJob) -> TuningResult:
-    """Fine-tunes a model to mark the target in the segments that contain it.
-
-    Other segments are examples without an answer, unless the reader's `null_threshold` is null.
-    """
+    """Fine-tunes a model to mark the target in the segments that contain it."""
     prepare = partial(_marked_spans, reader)
     return _fine_tune(reader, "AutoModelForQuestionAnswering", spans, job, prepare)
 
@@ -131,6 +124,7 @@ def _written(
 def _passages(
     reader: LogLikelihood, pairs: TrainingPairs, counts: Counter[str]
 ) -> list[TrainingExample]:
+    # The first of the labels is `original`, and shuffled passages must not be learnt.
     rows = {
         reader.ids(read): None
         for read, target in zip(pairs.inputs, pairs.targets, strict=True)

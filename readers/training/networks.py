@@ -28,10 +28,7 @@ _WITH_HEADS = ("AutoModelForQuestionAnswering", "AutoModelForSequenceClassificat
 def load_network(
     model: str, architecture: Architecture, seed: int, labels: Sequence[str] = ()
 ) -> PreTrainedModel:
-    """Returns a model in float32; weights of a missing head are random.
-
-    With labels, the model gets a new head unless its own has all of them.
-    """
+    """Returns a model in float32; a missing head, or one without these labels, is random."""
     config = read_config(model)
     if labels and not set(labels) <= set((config.id2label or {}).values()):
         config.id2label = dict(enumerate(labels))

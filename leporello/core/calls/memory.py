@@ -90,8 +90,7 @@ def facts_of(target: object) -> dict[Hashable, Any]:
 def memo_key(stage: object, without: Collection[str] = ()) -> Hashable:
     """Returns a key that is equal for stages that compute the same, within this process only.
 
-    It does not look at models or source files, so it is cheap. An object whose parameters are
-    unknown equals only itself.
+    Cheap, since models and source files are not read.
     """
     facts, fact = facts_of(stage), ("memo_key", frozenset(without))
     if fact not in facts:
