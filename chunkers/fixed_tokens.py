@@ -68,10 +68,7 @@ class FixedTokens:
 
 
 def _cuts(tokens: NDArray[np.int64], blank: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Returns the numbers of the tokens that a chunk may begin with, and the number of tokens.
-
-    Such a token does not begin with white space, and shares no character with an earlier token.
-    """
+    """Returns the numbers of the tokens that a chunk may begin with, and the number of tokens."""
     import numpy as np
 
     starts, ends = tokens.T

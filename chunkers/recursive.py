@@ -110,10 +110,7 @@ def _separators(language: str) -> Sequence[str]:
 
 
 def _ends(pieces: Units, borders: Sequence[Sequence[int]], size: int) -> Iterator[int]:
-    """Yields the ends of runs of up to `size` tokens, ascending.
-
-    Borders ascend, per separator; if none divides a run, it may be longer.
-    """
+    """Yields the ends of runs of `size` tokens; longer if no border of a separator divides one."""
     import numpy as np
 
     before = np.append(pieces.before, pieces.through[-1:])

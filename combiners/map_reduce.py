@@ -79,10 +79,7 @@ class MapReduce:
 
 
 def _must_reduce(texts: Sequence[str], target: int, before: float) -> bool:
-    """Returns whether answers must be combined further, or the only answer shortened.
-
-    `before` is the number of words of the text that the only answer was made from.
-    """
+    """Returns whether answers, or the only one, which was made of `before` words, are too long."""
     if not target:
         return len(texts) > 1
     return _words(texts) > target and (len(texts) > 1 or _words(texts) < before)

@@ -95,10 +95,7 @@ class Extractive(TakesCalibration, BatchedModel):
         return calibrated(outputs, self.calibration)
 
     def render(self, read: Read) -> str:
-        """Returns the model's inputs: the question before each segment of a passage.
-
-        White space around segments is omitted, since no answer begins or ends with it.
-        """
+        """Returns the model's inputs: the question before each segment, stripped of blanks."""
         parts = (f"{read.question}\n{window.part()}" for _, window in self.windows(read))
         return "\n\n".join(parts)
 

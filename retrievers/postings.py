@@ -83,10 +83,7 @@ def _count(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
 
 
 def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int]) -> Index:
-    """Returns the weights of the chunks' terms, and the terms, as an index for the cache.
-
-    It is sorted by terms: `chunks` and `weights` of term t are at `starts[t]:starts[t + 1]`.
-    """
+    """Returns an index: `chunks` and `weights` of term t are at `starts[t]:starts[t + 1]`."""
     import numpy as np
 
     starts = np.searchsorted(counts.terms, np.arange(len(ids) + 1))

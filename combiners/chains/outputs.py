@@ -38,10 +38,7 @@ def answer_key(text: str) -> str:
 
 
 def confidence(score: float | None) -> float:
-    """Returns a number from 0 to 1 that increases with a score; 0.5 without a score.
-
-    It is not a probability: scores are log odds, mean log-probabilities or similarities.
-    """
+    """Returns 0 to 1, increasing with a score, but no probability; 0.5 without a score."""
     # `tanh` does not overflow, unlike `exp`, for scores such as -1e9.
     return 0.5 if score is None else 0.5 * (1 + math.tanh(score / 2))
 

@@ -90,10 +90,7 @@ def most_agreed(preferences: NDArray[np.float64]) -> list[int]:
 
 
 def _exact(gains: NDArray[np.float64]) -> list[int]:
-    """Finds the best last item of every set, and combines these items into the complete order.
-
-    A gain is the difference between placing the row's item before or after the column's.
-    """
+    """Finds the best last item of every set, and combines these items into the complete order."""
     count = len(gains)
     best, last = [0.0], [-1]
     for members in range(1, 1 << count):

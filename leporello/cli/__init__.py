@@ -106,10 +106,7 @@ class _Verbs(TyperGroup):
 
 
 def application(words: Sequence[str] = ()) -> typer.Typer:
-    """Returns the command line; only the verb that `words` begin with is imported.
-
-    typer takes a millisecond per verb.
-    """
+    """Returns the command line with the verb that `words` begin with, or else with all verbs."""
     app = typer.Typer(
         cls=_Verbs,
         invoke_without_command=True,

@@ -23,10 +23,7 @@ _HISTORY_LINES = 1000  # readline rewrites the complete file at each exit
 
 @dataclass
 class Prompt:
-    """Reads questions and commands from standard input, one per line.
-
-    Output that is not JSON goes to the console.
-    """
+    """Reads questions and commands, one per line; output that is not JSON goes to the console."""
 
     session: Session
     console: Console

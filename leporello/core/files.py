@@ -90,10 +90,7 @@ def atomically(path: Path) -> Iterator[TextIO]:
 
 
 def check_own(path: Path, mark: str) -> None:
-    """Raises UserError if a file, which a command is about to write, has other content.
-
-    `mark` is a text near the beginning or the end of every file that this command writes.
-    """
+    """Raises UserError if a file exists without `mark` at its beginning or end: another file."""
     if not path.is_file() or not (size := path.stat().st_size):
         return
     with opened(path) as file:

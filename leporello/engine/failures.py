@@ -192,10 +192,7 @@ def set_late(seconds: float | None) -> None:
 
 
 class time_limit:  # noqa: N801 -- called like a function; a generator takes twice as long
-    """Raises TimeoutError in the block once its time is over.
-
-    Code outside the interpreter is interrupted when it returns. Limits do not nest.
-    """
+    """Raises TimeoutError in the block once its time is over; limits do not nest."""
 
     def __init__(self, seconds: float | None) -> None:
         limit: AbstractContextManager[None] = nullcontext()

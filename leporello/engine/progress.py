@@ -112,10 +112,7 @@ class Progress:
 
 
 class Listener:
-    """Counts the events of engines, and reports them regularly; ends an engine that is cancelled.
-
-    Exceptions of `report` and `check` end the run.
-    """
+    """Counts and reports the events of engines; ends an engine that is cancelled."""
 
     def __init__(
         self,
@@ -123,13 +120,7 @@ class Listener:
         check: Callable[[], None] = lambda: None,
         every: float = 0.0,
     ) -> None:
-        """Prepares the listener.
-
-        Args:
-            report: Function that receives the progress since the last report.
-            check: Function that is called before each read; raises `Stopped` to end the run.
-            every: Minimum number of seconds between reports.
-        """
+        """Takes the seconds between reports, and a `check` that raises `Stopped` to end the run."""
         self.report, self._check, self._every = report, check, every
         self.cancelled = False
         self._counts, self._reported = ProgressCounts(), 0.0

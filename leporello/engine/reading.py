@@ -270,10 +270,7 @@ class BatchReaders:
 
 
 def batch_sizes(stages: Pipeline, roles: Collection[str]) -> dict[str, int]:
-    """Returns micro-batch sizes that readers determined, such as `select.batch_tokens`.
-
-    This may load their models to measure them.
-    """
+    """Returns the micro-batch sizes of readers, which may load their models to measure them."""
     return {
         name if role == ANSWER else f"{role}.{name}": size
         for role, reader in stages.readers.items()

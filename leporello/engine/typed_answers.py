@@ -1,8 +1,4 @@
-"""Typed answers: adds the schema to reads, and checks and parses the answers.
-
-`TypedAnswer` wraps a combiner as a generator. The engine reads, stores and replays its requests
-like those of any combiner.
-"""
+"""Typed answers: adds the schema to a combiner's reads, and checks and parses the answers."""
 
 from __future__ import annotations
 

@@ -86,10 +86,7 @@ def verdict_on(difference: float) -> str:
 
 
 def interval(documents: Sequence[Sequence[bool]]) -> tuple[float, float]:
-    """Returns the bounds of the 95 % interval of the share of right pairs, 0 to 1.
-
-    Each document has at least one pair, with whether the original scored higher.
-    """
+    """Returns the bounds of the 95 % interval, 0 to 1, of the share of pairs that are True."""
     pairs, clusters = sum(map(len, documents)), len(documents)
     share = fmean(_flat(documents))
     # Pairs of a document share its original, so they are fewer than they look (decision 21).

@@ -30,10 +30,7 @@ def is_main_process() -> bool:
 
 @contextmanager
 def main_process_only() -> Iterator[None]:
-    """Silences all processes but the first, even if all of them fail.
-
-    A UserError then has the rank of the process, and SystemExit replaces KeyboardInterrupt.
-    """
+    """Silences all processes but the first, even if all fail; their UserErrors have the rank."""
     if processes() == 1:
         yield
         return

@@ -94,10 +94,7 @@ def cached_layout(
 
 
 def cached_documents(key: JSON, documents: Iterable[DocumentRows]) -> Iterator[DocumentRows]:
-    """Yields the documents of a cached layout, or else these documents while caching them.
-
-    Nothing is cached if the caller stops early.
-    """
+    """Yields the documents of a layout, or these, cached unless the caller stops early."""
     path = _path(key)
     if path and (layout := _read(path)):
         yield from layout

@@ -36,10 +36,7 @@ def parse_budget(text: str) -> tuple[Budget, int | None]:
 
 @dataclass
 class Account:
-    """Spending of a search, including that of interrupted processes before this one.
-
-    Several searches may divide the budget; each leaves the shares of the later ones.
-    """
+    """Spending of a search over all its processes; several searches divide the budget."""
 
     text: str  # budget as the user wrote it
     budget: Budget  # limits of seconds or dollars

@@ -53,10 +53,7 @@ class Evaluator:
     def measured(
         self, point: PipelineSpec, documents: Documents, check: Callable[[], None] = lambda: None
     ) -> Measured:
-        """Returns the statistics of examples on documents, by task, as a point answers them.
-
-        `check` is called before each step; an exception from it ends the work.
-        """
+        """Returns the statistics of examples by task; `check` runs before each step, may raise."""
         tasks = documents.items()
         return {name: self._examples_of(point, name, keys, check) for name, keys in tasks}
 
@@ -236,10 +233,7 @@ class Estimates:
 
 
 def cost(measured: Measured, unit: str) -> float:
-    """Returns the mean cost per question in this unit; all tasks have equal weight.
-
-    Units are `characters` of the document that are read, `tokens`, and `dollars`.
-    """
+    """Returns the mean cost per question, in `characters` read, `tokens` or `dollars`."""
     return fmean(
         fmean(_cost(e, unit) for rows in task.values() for e in rows) for task in measured.values()
     )

@@ -62,10 +62,7 @@ class Tokens:
     """
 
     def __init__(self, model: str, prompt: str = "") -> None:
-        """Loads the tokenizer.
-
-        Control tokens in `prompt`, as the user wrote it, keep their meaning, also in documents.
-        """
+        """Loads the tokenizer; control tokens in `prompt` keep their meaning, also in documents."""
         require(f"model {model!r}", "transformers")
         from transformers import AutoTokenizer
 

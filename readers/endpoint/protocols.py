@@ -95,10 +95,7 @@ def _blocks_as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def schema_sent(schema: str) -> str:
-    """Returns the JSON Schema to send to a server; empty if any text is allowed.
-
-    Services require an object at the top, so other types are wrapped in an object with one field.
-    """
+    """Returns the schema for a server, with an object at the top; empty if any text is allowed."""
     parsed = json.loads(schema or "{}")
     if not schema or kind_of(parsed) == "text":
         return ""
@@ -116,10 +113,7 @@ def schema_sent(schema: str) -> str:
 
 
 def _response_format(schema: str) -> Mapping[str, Any]:
-    """Returns the fields of OpenAI's chat for a schema; empty for plain text.
-
-    `strict` is true only for schemas that OpenAI's strict mode accepts; it rejects others.
-    """
+    """Returns the fields of OpenAI's chat for a schema; `strict` if its strict mode accepts it."""
     if not schema:
         return {}
     parsed = json.loads(schema)

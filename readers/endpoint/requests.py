@@ -31,10 +31,7 @@ _REPLIES = 4096  # cached replies of some hundred bytes each
 
 @dataclass(eq=False)
 class Asker:
-    """Sends prompts to a server, one by one or as batches.
-
-    Its methods run on the client's event loop, so they need no locks.
-    """
+    """Sends prompts, one by one or as batches, on the client's event loop, so without locks."""
 
     client: Client
     protocol: ServerProtocol

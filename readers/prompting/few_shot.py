@@ -40,11 +40,7 @@ class Shot:
 
 @dataclass(frozen=True)
 class FewShot:
-    """A template with worked examples before the question, the same for all inputs.
-
-    These are never omitted or cut: they count as part of the template, so only passages are
-    shortened to fit the input window.
-    """
+    """A template with worked examples before the question, which are never omitted or cut."""
 
     template: Template
     shots: tuple[Shot, ...] = ()

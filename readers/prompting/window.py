@@ -140,10 +140,7 @@ def _first(read: Read, count: int) -> Read:
 
 
 def _beginning(read: Read, characters: int) -> Read:
-    """Returns the read with at most these characters of its passages, unless they are blank.
-
-    Its prompt begins like that of the complete read, but needs no copy of a book.
-    """
+    """Returns the read with so many characters of passages, or unchanged if these are blank."""
     beginning: list[Chunk | str] = []
     remaining = characters
     for passage in read.passages:

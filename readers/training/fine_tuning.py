@@ -1,7 +1,4 @@
-"""Fine-tuning of each kind of reader: training examples from inputs and targets.
-
-The readers' `trainer` names these functions; `check` is looked up in the same module.
-"""
+"""Fine-tuning functions, which the readers' `trainer` names, and their training examples."""
 
 from __future__ import annotations
 

@@ -106,8 +106,7 @@ def scores_of(
 ) -> list[Score]:
     """Returns the score of each pipeline by one metric; see `compared`.
 
-    `table` has the statistics of the same examples for each pipeline. `owners` has the number of
-    each example's document; None draws examples independently.
+    `owners` has the number of each example's document; None draws examples independently.
     """
     aggregates, count = [metric.aggregate(statistics) for statistics in table], len(table[0])
     plain = [Score(s.get(metric.headline, 0.0), s, None, None, count) for s in aggregates]

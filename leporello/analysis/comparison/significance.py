@@ -34,18 +34,11 @@ def bootstrap(
     seed: int,
     units: Sequence[int] | None = None,
 ) -> Numbers:
-    """Returns the scores of pipelines over examples drawn with replacement.
+    """Returns the scores of pipelines over examples drawn with replacement: (pipelines, samples).
 
-    Args:
-        tables: Summands of the metric, one table per pipeline, shape (examples, columns).
-        scorer: Function from sums to scores.
-        samples: Number of resamples; each has the same number of examples as the data.
-        seed: Seed of the draws.
-        units: Number of each example's unit, starting at 0. The examples of a unit, such as a
-            document, are drawn together; None draws examples independently.
-
-    Returns:
-        Shape (pipelines, samples).
+    Tables have the summands of a metric, shape (examples, columns). The examples of a unit, such as
+    a document, have the same number from 0, and are drawn together; None draws examples
+    independently.
     """
     combined, cuts = _side_by_side(tables)
     owner = _owners(tables[0], units)

@@ -1,8 +1,4 @@
-"""Lists of pipelines, tasks, suites, stages and metrics, with their signatures.
-
-`python -m leporello.config.reference.catalogue` prints `papers/names.json`, the table of built-in
-names.
-"""
+"""Lists of pipelines, tasks, suites, stages and metrics; as a program, it prints `names.json`."""
 
 from __future__ import annotations
 

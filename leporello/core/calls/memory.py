@@ -117,10 +117,7 @@ def _value_key(value: object) -> Hashable:
 
 
 def parameters_of(stage: object) -> dict[str, Any]:
-    """Returns an instance's constructor parameters, without secrets.
-
-    Raises UnknownParametersError unless it is a frozen dataclass with its parameters as fields.
-    """
+    """Returns a frozen dataclass's parameters without secrets, or raises UnknownParametersError."""
     cls: Any = type(stage)
     names = _parameter_names(cls)
     if names is None:

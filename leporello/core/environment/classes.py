@@ -108,13 +108,10 @@ def origin(point: EntryPoint) -> str:
 
 
 def find_class(name: str, kind: Kind, folder: Path, *, ours: bool = False) -> Any:  # noqa: ANN401 -- of this kind
-    """Returns the class with this name; raises ClassError if there is none or its import fails.
+    """Returns the class `TfIdf`, `my_package.module.Longest` or `./my_retriever.py:Longest`.
 
-    Args:
-        name: `TfIdf`, `my_package.module.Longest`, or `./my_retriever.py:Longest`.
-        kind: The kind of the class; plain names are looked up among its classes.
-        folder: Folder of relative files and of modules with dotted names.
-        ours: Whether a plain name means a built-in class even if a package has one of that name.
+    Relative files and dotted modules are in `folder`. With `ours`, a plain name is a built-in class
+    even if a package has one of that name. Raises ClassError without a class.
     """
     if not name or not name.isprintable() or len(name) > _LONGEST:
         shown = name if len(name) <= _LONGEST else f"{name[:40]}…"

@@ -129,10 +129,7 @@ def _syntax_fault(error: yaml.MarkedYAMLError, text: str, file: Path | None) -> 
 
 
 class _TreeBuilder:
-    """Builds a tree from the events of a parser.
-
-    PyYAML builds its nodes by unbounded recursion, which can crash the interpreter.
-    """
+    """Builds a tree from a parser's events; PyYAML's recursion could crash the interpreter."""
 
     def __init__(self, events: Iterator[yaml.Event], file: Path | None) -> None:
         self.events, self.file = events, file
