@@ -47,16 +47,13 @@ ROLE_MARK = _Mark("role")
 
 
 def annotations_of(cls: type[Any]) -> dict[str, Any]:
-    """Returns the annotations of a constructor's parameters.
-
-    Annotations of dataclass fields are resolved in the module of the class that defines the field,
-    since a subclass in another module may lack the names that they use.
-    """
+    """Returns the annotations of a constructor's parameters."""
     owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
     if "__dataclass_params__" not in vars(owner) or not vars(owner)["__dataclass_params__"].init:
         return get_type_hints(cls.__init__, include_extras=True)
     hints: dict[str, Any] = {}
     parameters = inspect.signature(cls).parameters
+    # In the module of the class that defines a field: a subclass elsewhere may lack the names.
     for base in reversed(owner.__mro__):
         annotations = inspect.get_annotations(base)
         fields = {name: annotations[name] for name in parameters if name in annotations}

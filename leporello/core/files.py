@@ -25,10 +25,7 @@ Stamp: TypeAlias = tuple[int, int, int, int]
 
 
 def at_home(path: str | Path) -> Path:
-    """Returns the path with `~` expanded; `~` with an unknown user is left unchanged.
-
-    `Path.expanduser` would raise an error for such a user.
-    """
+    """Returns the path with `~` expanded; unlike `expanduser`, unchanged for an unknown user."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 -- see the docstring
 
 

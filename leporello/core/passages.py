@@ -52,11 +52,7 @@ class Passage(Chunk):
     def of(
         cls, kind: str, parts: Sequence[Chunk | str], sources: Sequence[Chunk], found_by: str = ""
     ) -> Passage:
-        """Returns the passage with these attributes.
-
-        Raises:
-            ValueError: `parts` contain no text, or `sources` are empty.
-        """
+        """Returns a passage; raises ValueError if `parts` have no text, or `sources` are empty."""
         if not sources or not any(reading_text(part).strip() for part in parts):
             raise ValueError(f"a passage ({kind}) needs text and source chunks")
         start, end = min(s.start for s in sources), max(s.end for s in sources)

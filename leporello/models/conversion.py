@@ -138,15 +138,13 @@ def _dequantised(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _product_names(graph: onnx.GraphProto) -> dict[str, str]:
-    """Returns the PyTorch names of the weights in matrix products.
-
-    The exporter numbers most of these weights, so their names are taken from the product's output,
-    such as `/bert/encoder/layer.0/attention/self/query/MatMul_output_0_quantized`.
-    """
+    """Returns the PyTorch names of the weights in matrix products."""
     names = {}
     for node in graph.node:
         if node.op_type == "MatMulInteger":
             stem = node.input[1].removesuffix(_QUANTISED)
+            # The exporter numbers most weights, but names the product's output:
+            # `/bert/encoder/layer.0/attention/self/query/MatMul_output_0_quantized`
             place = node.output[0].split("/MatMul")[0].strip("/").replace("/", ".")
             names[stem] = stem if stem.endswith(".weight") else f"{place}.weight"
     return names

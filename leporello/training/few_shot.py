@@ -76,16 +76,14 @@ def few_shot_examples(options: FewShotOptions) -> FewShotExamples:
 
 
 def _draw(source: Task, task: TaskSpec, count: int, seed: int) -> list[Example]:
-    """Returns the drawn examples, in an order that depends only on the seed.
-
-    Reads the task twice, so that only the drawn documents are in memory.
-    """
+    """Returns the drawn examples, in an order that depends only on the seed."""
     numbers = random.Random(seed)
     # A number per example in file order, so that a larger count keeps the smaller draw.
     keys = {e.id: numbers.random() for e in examples_of(source, task.name) if _has_answer(e)}
     if not keys:
         raise UserError(f"task {task.name!r} has no example with a reference, so none can be drawn")
     order = {name: rank for rank, name in enumerate(sorted(keys, key=keys.__getitem__)[:count])}
+    # A second pass, so that only the drawn documents are in memory.
     examples = [e for e in examples_of(source, task.name) if e.id in order]
     return sorted(examples, key=lambda example: order[example.id])
 

@@ -139,8 +139,6 @@ class PromptedReader:
 
     @property
     def _render(self) -> Callable[[Read], str]:
-        """Function that renders the prompt, or in a chat the last turn of the user.
-
-        Not a method, since the window would then keep the reader in memory.
-        """
+        """Function that renders the prompt, or in a chat the last turn of the user."""
+        # Not a method, since the window would then keep the reader in memory.
         return (self._template if self._chats else self._prompts).render

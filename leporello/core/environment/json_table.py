@@ -18,10 +18,7 @@ UNPROTECTED = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
 
 
 class JsonTable:
-    """JSON values by key, in insertion order.
-
-    SQLite moves a large table to a temporary file, and deletes it with this object.
-    """
+    """JSON values by key, in insertion order; SQLite keeps a large table in a temporary file."""
 
     def __init__(self) -> None:
         self._size = 0

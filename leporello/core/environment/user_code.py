@@ -35,10 +35,7 @@ def describe_error(error: BaseException) -> str:
 
 @contextmanager
 def user_code_errors(source: str, *passed: type[Exception]) -> Generator[None]:
-    """Converts errors of a user's class to a `UserError` with the line of the user's code.
-
-    The message begins with `source`, the class and its method. Exceptions in `passed` pass through.
-    """
+    """Converts errors of a user's class to a `UserError` with the line of the user's code."""
     try:
         yield
     except BaseException as error:

@@ -86,14 +86,12 @@ def read(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def parsed(data: bytes) -> _Element:
-    """Parses XML and returns its root; an empty element without data.
-
-    External entities are not fetched, and libxml2 limits the growth of internal entities.
-    """
+    """Parses XML and returns its root; an empty element without data."""
     from lxml.etree import Element, XMLParser, fromstring
 
     if not data.strip():
         return Element("none")
+    # No external entities; libxml2 limits the growth of internal ones.
     return fromstring(data, XMLParser(resolve_entities=False, no_network=True))
 
 
