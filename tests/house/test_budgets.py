@@ -11,7 +11,7 @@ from command_line import ROOT
 
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
-    "product lines": 77_700,
+    "product lines": 77_400,
     "product modules": 495,
     "test lines": 40_600,
     "words of docs": 20_000,
