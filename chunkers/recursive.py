@@ -110,7 +110,7 @@ def _separators(language: str) -> Sequence[str]:
 
 
 def _ends(pieces: Units, borders: Sequence[Sequence[int]], size: int) -> Iterator[int]:
-    """Yields the ends of runs of `size` tokens; longer if no border of a separator divides one."""
+    """Yields the ends of runs of at most `size` tokens, except where no border divides a run."""
     import numpy as np
 
     before = np.append(pieces.before, pieces.through[-1:])

@@ -38,7 +38,7 @@ def answer_key(text: str) -> str:
 
 
 def confidence(score: float | None) -> float:
-    """Returns 0 to 1, increasing with a score, but no probability; 0.5 without a score."""
+    """Returns a number from 0 to 1 that rises with a score, not a probability; 0.5 without it."""
     # `tanh` does not overflow, unlike `exp`, for scores such as -1e9.
     return 0.5 if score is None else 0.5 * (1 + math.tanh(score / 2))
 

@@ -150,5 +150,5 @@ def counted(count: int, noun: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Returns a text with escapes for characters that control a terminal: cursor, title, …."""
+    """Returns a text with escapes for characters that could control the terminal that shows it."""
     return text if text.isprintable() else text.translate(_ESCAPES)

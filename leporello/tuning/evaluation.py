@@ -53,7 +53,7 @@ class Evaluator:
     def measured(
         self, point: PipelineSpec, documents: Documents, check: Callable[[], None] = lambda: None
     ) -> Measured:
-        """Returns the statistics of examples by task; `check` runs before each step, may raise."""
+        """Returns examples' statistics by task; `check` runs before each step, and may raise."""
         tasks = documents.items()
         return {name: self._examples_of(point, name, keys, check) for name, keys in tasks}
 
@@ -233,7 +233,7 @@ class Estimates:
 
 
 def cost(measured: Measured, unit: str) -> float:
-    """Returns the mean cost per question, in `characters` read, `tokens` or `dollars`."""
+    """Returns the mean over tasks of `characters` read, `tokens` or `dollars` per question."""
     return fmean(
         fmean(_cost(e, unit) for rows in task.values() for e in rows) for task in measured.values()
     )
