@@ -3,8 +3,6 @@
 Dependencies do not cover servers, or files that neither a parameter nor `depends_on` names.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import importlib.util

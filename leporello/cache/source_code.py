@@ -4,8 +4,6 @@ A module is local if it belongs neither to the standard library nor to an instal
 Leporello's own modules always count as local. Finding them imports nothing.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util

@@ -5,8 +5,6 @@ executor distributes orders and yields results. It may start processes and write
 directory; the engine determines the results of a shard.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import replace

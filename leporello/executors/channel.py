@@ -3,8 +3,6 @@
 Objects are pickled for other processes of the same run; data from elsewhere is never loaded.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import socket

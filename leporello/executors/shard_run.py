@@ -1,7 +1,5 @@
 """Runs one shard for all pipelines of a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ PIPELINE/TASK/predictions.jsonl calls.jsonl failures.jsonl statistics.jsonl trac
 PIPELINE/TASK/.merged.json             shards and checksums of these results
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 A signature contains all inputs that determine the results, as JSON that can be compared.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import platform

@@ -1,7 +1,5 @@
 """Runs pipelines with the same task and readers together over one stream of shards."""
 
-from __future__ import annotations
-
 import json
 import logging
 import secrets

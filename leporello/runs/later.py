@@ -3,8 +3,6 @@
 A file with one line per example stores the statistics, so that an interrupted run resumes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Plan of a run: finished, cached and remaining work, and its duration."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

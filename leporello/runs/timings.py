@@ -3,8 +3,6 @@
 `LEPORELLO_CACHE/timings.jsonl` has one line per run and stage; the last lines of a stage are used.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections import defaultdict

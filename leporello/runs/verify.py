@@ -1,7 +1,5 @@
 """Verifies finished runs: runs a sample of finished examples again without cache, and compares."""
 
-from __future__ import annotations
-
 import math
 import random
 import sys

@@ -1,7 +1,5 @@
 """Progress of a run, which another process reads in the stores of its shards as they change."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ The page consists of `page.html`, `page.css`, which extends the report's style, 
 shows answers, the outline and the documents.
 """
 
-from __future__ import annotations
-
 from leporello.serving.app import serve
 
 __all__ = ["serve"]

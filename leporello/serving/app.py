@@ -1,7 +1,5 @@
 """Web application of the page, and the local server that runs it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

@@ -3,8 +3,6 @@
 Blocks never change the text; they only have offsets, so that answers keep their exact place.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Stores the documents that are open in the page, including files added in the browser."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Serves the functions of `tools` over HTTP, with an OpenAPI description and a page of it."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from inspect import signature

@@ -1,7 +1,5 @@
 """Finds emphasis, hidden marks and cells in the blocks of a text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

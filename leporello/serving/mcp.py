@@ -1,7 +1,5 @@
 """Serves the functions of `tools` to agents with the Model Context Protocol over standard I/O."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature

@@ -3,8 +3,6 @@
 `http_api` and `mcp` serve these tools over HTTP and MCP. Replies are limited in size and in UTF-8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from inspect import Parameter, getdoc, signature

@@ -1,7 +1,5 @@
 """Read-only file system of web servers; fsspec's own one would need another HTTP library."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -4,8 +4,6 @@ Copies are stored in LEPORELLO_CACHE/files/URL/VERSION/NAME, so that a new versi
 a copy that is being read. fsspec's `filecache` would overwrite it.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import logging

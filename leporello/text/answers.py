@@ -5,8 +5,6 @@ is rewritten if its meaning is clear, and is returned unchanged otherwise. The f
 idempotent.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Longest common subsequences, computed bit-parallel."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Log odds and probabilities of two choices, by the scores that a reader gives them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Guesses the encoding of bytes, and whether a text is English."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from itertools import islice

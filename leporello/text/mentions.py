@@ -1,7 +1,5 @@
 """Finds mentions of a character in a text; docs/decisions/0014-mentions.md explains the rules."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

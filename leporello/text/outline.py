@@ -1,7 +1,5 @@
 """Extracted text of a file with its title, sections and places, and names of places for people."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Splits a character's name into variants and phrases, and builds patterns that find them."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ The rules are mainly for European languages (most abbreviations are English, Ger
 examine a few words around each stop, so that time grows linearly with the text.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import pairwise
 from typing import Any

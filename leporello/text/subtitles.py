@@ -1,7 +1,5 @@
 """Finds cues in subtitle files (SubRip, WebVTT), and rewrites their texts."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence

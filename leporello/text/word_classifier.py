@@ -1,7 +1,5 @@
 """Linear classifier of short texts by TF-IDF of their words, stored as plain numbers."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

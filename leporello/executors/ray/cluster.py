@@ -1,7 +1,5 @@
 """Connects to a Ray cluster, or starts Ray here, and checks the capacity for workers."""
 
-from __future__ import annotations
-
 import logging
 import math
 import os

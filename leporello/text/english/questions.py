@@ -1,7 +1,5 @@
 """Classifies questions: yes or no, a choice of two names, a statement, a span, a summary."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from enum import Enum

@@ -1,7 +1,5 @@
 """Stems of the terms that describe the topic of a text, and speakers' names in transcripts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ and LaTeX commands in the text itself. Otherwise headings are recognised by thei
 lines and indentation around them, and by consecutive numbers. docs/decisions/0013-sections.md
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Labels before the words of a heading (`1.2`, `Chapter IV`, `Appendix A`), and known names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

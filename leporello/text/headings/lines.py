@@ -1,7 +1,5 @@
 """Lines of a text: tests whether a line may be a heading, and headings with markup."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Fields of an object, for readers that answer one question at a time, and units of numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

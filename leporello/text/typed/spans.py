@@ -1,7 +1,5 @@
 """Locates values of a type in passages."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Numbers, dates, and yes or no in English texts."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import re
