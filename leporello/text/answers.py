@@ -37,15 +37,12 @@ _RUN = re.compile(r"(?<![0-9])[0-9]++(?:[^\w.]++[0-9]++)+")
 
 
 def option_letter(text: str, choices: Sequence[str]) -> str:
-    """Returns the letter of the option that an answer names.
-
-    An answer that repeats an option word for word means that option, even if it begins with an
-    article that the metric would read as the letter A.
-    """
+    """Returns the letter of the option that an answer names."""
     single = _BARE.fullmatch(text)
     # Only a capital: `a` is more likely an article.
     if single and single[1].isupper():
         return single[1]
+    # Word for word, even if it begins with an article that the metric would read as the letter A.
     if (index := _option(text, choices)) is not None:
         return _LETTERS[index]
     if letter := LETTER.search(text):
@@ -99,11 +96,7 @@ def permutation(text: str, count: int) -> str:
 
 
 def authors(text: str) -> str:
-    """Returns the authors of paragraphs that an answer lists, as `[1, 1, 2]`.
-
-    The list may be JSON, or numbers with blanks or commas. An object as in PAN's files has more
-    fields, and is returned unchanged.
-    """
+    """Returns the authors of paragraphs in a list of JSON or of numbers, as `[1, 1, 2]`."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -112,7 +105,7 @@ def authors(text: str) -> str:
         value = [value]  # a document of one paragraph
     if isinstance(value, str):
         value = value.replace(",", " ").split()
-    if not isinstance(value, list) or not value:
+    if not isinstance(value, list) or not value:  # an object as in PAN's files has more fields
         return text
     words = [str(item).strip() for item in value]
     if not all(word.isascii() and word.isdecimal() for word in words):

@@ -3,14 +3,13 @@
 Folded texts have other lengths than the originals. `ComposedText` maps spans back.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Self
 
 import regex
 
@@ -36,10 +35,7 @@ _CLUSTER = regex.compile(
 
 
 def composed(text: str) -> str:
-    """Returns a text with one form for each letter and digit, without invisible characters.
-
-    Accents are composed; full-width letters, ligatures and digits of any script become plain ones.
-    """
+    """Returns a text with one form (NFKC) per letter and digit, without invisible characters."""
     if not NOT_LATIN.search(text):
         return text
     visible = _SIGN.sub(" ", _INVISIBLE.sub("", text))
@@ -62,7 +58,7 @@ class ComposedText:
     originals: Sequence[tuple[int, int]]  # the same spans in the original
 
     @classmethod
-    def of(cls, text: str) -> ComposedText:
+    def of(cls, text: str) -> Self:
         """Returns the composed form of a text."""
         if not NOT_LATIN.search(text):
             return cls(text, (), ())
@@ -83,10 +79,7 @@ class ComposedText:
         return cls("".join([*parts, text[end:]]), changed, originals)
 
     def span(self, start: int, end: int) -> Span:
-        """Returns the span of the original for a span of the composed text.
-
-        A letter that was composed or expanded is included completely.
-        """
+        """Returns a span's span in the original, including complete letters that were composed."""
         first = bisect_right(self.changed, start, key=lambda pair: pair[0]) - 1
         last = bisect_left(self.changed, end, key=lambda pair: pair[0]) - 1
         return Span(self._original(first, start)[0], self._original(last, end)[1])

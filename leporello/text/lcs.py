@@ -15,9 +15,8 @@ def places(words: Sequence[str]) -> dict[str, int]:
 def lcs_length(positions: Mapping[str, int], size: int, words: Iterable[str]) -> int:
     """Returns the length of the longest common subsequence of two texts.
 
-    This is the bit-parallel form of the usual table (Hyyrö 2004): exact, with one operation on a
-    large integer instead of a row. `positions` are the `places` of the first text, which has `size`
-    words.
+    The bit-parallel form of the usual table (Hyyrö 2004), exact. `positions` are the `places` of
+    the first text, which has `size` words.
     """
     all_bits = row = (1 << size) - 1
     for word in words:
@@ -49,9 +48,8 @@ def lcs_union(first: Iterable[Sequence[str]], second: Iterable[Sequence[str]]) -
             word_bits = positions.get(word, 0)
             if matches := row & word_bits:
                 row = ((row + matches) | (row - matches)) & full
-            steps.append(
-                (word_bits, word_bits | ~row)
-            )  # bits at which the backtracking skips no word of the second
+            # Second: bits at which the backtracking skips no word of the second.
+            steps.append((word_bits, word_bits | ~row))
         remaining = full
         for word_bits, stops in reversed(steps):
             remaining &= stops

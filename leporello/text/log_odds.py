@@ -4,29 +4,20 @@ import math
 from collections.abc import Sequence
 
 
-def logarithms(scores: Sequence[float]) -> list[float]:
-    """Converts scores to log-probabilities; scores of readers may be these or probabilities.
-
-    Raises:
-        ValueError: The scores are neither.
-    """
-    # Log-probabilities are never positive, so the sign shows the kind of scores.
-    if max(scores) <= 0:
-        return [*scores]
-    if min(scores) < 0 or max(scores) > 1:
-        raise ValueError(
-            f"scores of choices must be probabilities or their logarithms, got {[*scores]}"
-        )
-    return [math.log(score) if score else -math.inf for score in scores]
-
-
 def log_odds(scores: Sequence[float]) -> float:
     """Returns the log odds of the first choice against the second; 0 if they are equally likely.
 
     Raises:
         ValueError: The scores are neither probabilities nor log-probabilities.
     """
-    first, second = logarithms(scores)[:2]
+    # Log-probabilities are never positive, so the sign shows the kind of scores.
+    if max(scores) > 0:
+        if min(scores) < 0 or max(scores) > 1:
+            raise ValueError(
+                f"scores of choices must be probabilities or their logarithms, got {[*scores]}"
+            )
+        scores = [math.log(score) if score else -math.inf for score in scores]
+    first, second = scores[:2]
     # Two infinite values are equal too, and their difference would be NaN.
     return 0.0 if first == second else first - second
 

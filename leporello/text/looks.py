@@ -14,8 +14,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# WHATWG's encodings except ISO-8859-3, -10 and -14, which hardly any file is in, and DOS's: among
-# more encodings short texts match too many.
+# WHATWG's encodings except ISO-8859-3, -10 and -14, which hardly any file is in, and DOS's.
 _OLD = (
     *("ibm866", "iso-8859-2", "iso-8859-4", "iso-8859-5", "iso-8859-6", "iso-8859-7", "iso-8859-8"),
     *("iso-8859-13", "iso-8859-15", "iso-8859-16", "koi8-r", "koi8-u", "macroman", "mac-cyrillic"),
@@ -89,18 +88,14 @@ def marked_encoding(data: bytes) -> tuple[str, int] | None:
 
 
 def codec_of(label: str) -> str:
-    """Returns Python's name of the encoding that browsers take a declared name for.
-
-    Raises:
-        LookupError: The name is unknown, or is of a codec that does not decode text, such as `hex`.
-    """
+    """Returns Python's name of the encoding that browsers use for a label; raises LookupError."""
     name = label.strip().lower()
     try:
         codec = codecs.lookup(name).name
     except LookupError:
         iso, plain = _ISO.fullmatch(name), name.removeprefix("x-").removeprefix("x-")
         codec = codecs.lookup(f"iso8859-{iso[1]}" if iso else _LACKING.get(plain, plain)).name
-    b"a".decode(codec, "ignore")  # raises for codecs that are not of text
+    b"a".decode(codec, "ignore")  # raises for codecs that are not of text, such as `hex`
     return _MEANT.get(codec, codec)
 
 

@@ -66,12 +66,8 @@ def mentions_in(document: Document, name: str) -> tuple[Span, ...]:
 def mentions(composed: ComposedText, name: str) -> Sequence[Span]:
     """Returns the spans of a text that mention a character, in order and without overlap.
 
-    A span includes a title before the name, but not a possessive ending. A name that is blank, or
-    too long to be one, has no mentions. Takes time linear in the text.
-
-    Args:
-        composed: Text of any length.
-        name: Name with or without titles, brackets, nicknames in quotes, in any letter case.
+    A span includes a title before the name, but not a possessive ending. The name may have titles,
+    brackets and nicknames in quotes, in any letter case. Takes time linear in the text.
     """
     text = composed.text
     spans = sorted({span for variant in names(name) for span in _mentions_of(text, variant)})
@@ -120,16 +116,17 @@ def _joined(text: str, runs: Sequence[_MentionRun]) -> list[_MentionRun]:
     joined: list[_MentionRun] = []
     for run in runs:
         last = joined[-1] if joined else None
-        if last and last.last < run.first and _belong(text, last.end, run.start):
+        is_near = last is not None and 0 <= run.start - last.end <= _AROUND
+        if (
+            last
+            and is_near
+            and last.last < run.first
+            and _BETWEEN.fullmatch(text, last.end, run.start)
+        ):
             joined[-1] = _MentionRun(last.start, run.end, last.first, run.last)
         elif not last or run.start >= last.end:
             joined.append(run)
     return joined
-
-
-def _belong(text: str, end: int, start: int) -> bool:
-    is_near = 0 <= start - end <= _AROUND
-    return is_near and _BETWEEN.fullmatch(text, end, start) is not None
 
 
 def _verdict(text: str, run: _MentionRun, name: Name) -> _Verdict | None:

@@ -66,18 +66,12 @@ def tile(texts: Iterable[str], separator: str) -> tuple[str, tuple[Span, ...]]:
 
 
 def heading(document: Document, offset: int) -> str:
-    """Returns the titles of the sections around a character, outermost first: `Part II > 3`.
-
-    Empty where the document has no section there.
-    """
+    """Returns the titles of the sections around a character, outermost first: `Part II > 3`."""
     return " > ".join(section.title for section in _around(document, "sections", offset))
 
 
 def place_of_span(document: Document, span: Span) -> str:
-    """Returns a span's location for people: `p. 14 to p. 15, Part II > Chapter 3`.
-
-    In a collection the file's name comes first.
-    """
+    """Returns a span's location for people: `p. 14 to p. 15, Part II > Chapter 3`."""
     return cited(document, span) if document.members else _place(document, span)
 
 
@@ -98,17 +92,14 @@ def cited(document: Document, span: Span) -> str:
 
 def _place(document: Document, span: Span) -> str:
     ends = (span.start, max(span.end - 1, span.start))
-    places = " to ".join(filter(None, dict.fromkeys(_place_names(document, end) for end in ends)))
+    names = (" ".join(place.name for place in _around(document, "places", end)) for end in ends)
+    places = " to ".join(filter(None, dict.fromkeys(names)))
     first, last = ([s.title for s in _around(document, "sections", end)] for end in ends)
     # Shared headings once: `Part II > 3 to 4`, not both complete paths.
     shared = len([*takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))])
     remaining = last[shared:] if first else last
     headings = " to ".join(filter(None, map(" > ".join, (first, remaining))))
     return ", ".join(filter(None, (places, headings)))
-
-
-def _place_names(document: Document, offset: int) -> str:
-    return " ".join(place.name for place in _around(document, "places", offset))
 
 
 def _around(document: Document, kind: Literal["places", "sections"], offset: int) -> list[Any]:
@@ -136,10 +127,7 @@ def _nested(spans: Sequence[Place | Section]) -> tuple[Sequence[Place | Section]
 
 
 def joined(parts: Iterable[tuple[str, Extracted]], separator: str = "\n\n") -> Extracted:
-    """Joins extracted texts into one; each named text is the place around its inner places.
-
-    A text with an empty name is not a place.
-    """
+    """Joins extracted texts; each text with a name is the place around its inner places."""
     parts = [*parts]
     # A place without text could not be cited, and two would begin at one character.
     with_text = [(name, part) for name, part in parts if part.text.strip()]

@@ -155,12 +155,9 @@ def _variants() -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def pattern(phrase: str) -> re.Pattern[str]:
-    """Returns a pattern that finds a folded phrase as complete words, in any letter case.
-
-    The lookbehind follows the first character, so that the search jumps from one such character
-    to the next.
-    """
-    # Searches of 10 MB take tenths of a second this way (decision 14).
+    """Returns a pattern that finds a folded phrase as complete words, in any letter case."""
+    # The lookbehind follows the first character, so that the search jumps from one such character
+    # to the next: 10 MB take tenths of a second (decision 14).
     first, *following = map(_character_pattern, phrase)
     before = "" if _unspaced(phrase[0]) else r"(?<![^\W_].)"
     after = "" if _unspaced(phrase[-1]) else r"(?![^\W_])"

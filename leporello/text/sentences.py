@@ -69,10 +69,7 @@ _OPENERS = _words(
 def sentence_starts(text: str, start: int = 0, end: int | None = None) -> list[int]:
     """Returns where sentences begin, ascending, without the start of the text.
 
-    Args:
-        text: The text.
-        start: First character that is examined; the text before it is used as context.
-        end: End of the examined characters, exclusive; a sentence may begin there.
+    Characters from `start` to `end` are examined; the text before them is context.
     """
     matches = _BREAK.finditer(text, start, end)
     return [match.end() for match in matches if _ends_sentence(match)]
@@ -108,15 +105,13 @@ def _full_stop(match: regex.Match[str], following: str, next_word: str) -> bool:
     if word in _NEVER or (not match["close"] and _LIST_ITEM.search(preceding)):
         return False
     if word in _NUMBERED:
-        # `no. 5` is nearly always a number, so `I fear no. 5 were left.` is not split (decision
-        # 7).
+        # `no. 5` is nearly always a number; `I fear no. 5 were left.` is not split (decision 7).
         return not following[:1].isnumeric()
     # Numbers are not initials: `in 1999. He` is frequent. The price is the German `am 3. Oktober`,
     # which is split (decision 7).
     initial = len(word) == 1 and word.isalpha()
     if initial or word in _PERHAPS or _DOTTED.fullmatch(word):
-        # `U.S. Army` and `J. Smith` continue: before a name the stop is rather part of the
-        # abbreviation.
+        # `U.S. Army` and `J. Smith` continue: the stop is rather part of the abbreviation.
         return next_word[:1].isupper() and next_word.casefold() in _OPENERS
     return True
 
@@ -133,11 +128,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def punkt(text: str) -> list[str]:
-    """Returns the sentences that NLTK's English Punkt finds, which published code often uses.
-
-    Raises:
-        UserError: NLTK or the data of Punkt is not installed.
-    """
+    """Returns the sentences that NLTK's English Punkt finds, which published code often uses."""
     sentences: list[str] = _punkt_tokenizer().tokenize(text.strip())
     return sentences
 

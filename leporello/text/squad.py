@@ -1,7 +1,5 @@
 """The comparison of SQuAD: its normalisation, and references in a document."""
 
-from __future__ import annotations
-
 import re
 import string
 from bisect import bisect_right
@@ -10,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, compress
+from typing import Self
 
 from leporello.core.records import Document, Span
 
@@ -42,8 +41,7 @@ def occurrences(document: Document, reference: str) -> Iterator[Span]:
     """Yields the spans of a reference in a document, in document order.
 
     Case, ASCII punctuation, articles and white space may differ, as in `normalise`. Spans begin
-    and end with complete words, without punctuation around them. A reference that is empty after
-    normalisation, such as an article, has no spans.
+    and end with complete words, without punctuation around them.
     """
     if phrase := normalise(reference):
         words = document.memo(_WordSpans, lambda: _WordSpans.of(document.text))
@@ -57,11 +55,11 @@ class _WordSpans:
     text: str
     normal: str
 
-    @staticmethod
-    def of(text: str) -> _WordSpans:
+    @classmethod
+    def of(cls, text: str) -> Self:
         # White space separates words before and after normalisation: each word is normalised alone.
         words = filter(None, map(_normalised, text.split()))
-        return _WordSpans(text, f" {' '.join(words)} ")
+        return cls(text, f" {' '.join(words)} ")
 
     def find(self, phrase: str) -> Iterator[Span]:
         # With blanks on both sides, so that `art` is not found in `party` (decision 25).

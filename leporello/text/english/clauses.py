@@ -25,10 +25,7 @@ _ABSENT = -7.0  # log odds of a label that no clause has
 
 
 def clause_spans(text: str, longest: int = 60) -> list[tuple[int, int]]:
-    """Returns the clauses of a text as (start, end), ascending, without the blanks around them.
-
-    Clauses of more than `longest` words are cut into equal parts.
-    """
+    """Returns the (start, end) of clauses; those of more than `longest` words in equal parts."""
     spans: list[tuple[int, int]] = []
     for start, end in sentence_spans(text):
         cuts = [start, *(item.end() for item in _ITEM.finditer(text, start, end)), end]
@@ -44,10 +41,7 @@ def clause_spans(text: str, longest: int = 60) -> list[tuple[int, int]]:
 
 
 def clause_vectors(clauses: Sequence[str], size: int) -> csr_matrix:
-    """Returns unit vectors of the terms, and pairs of neighbouring terms, of each clause.
-
-    Terms are hashed to `size` columns, which needs no vocabulary.
-    """
+    """Returns unit vectors of each clause's terms and pairs of terms, hashed to `size` columns."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     vectorizer = HashingVectorizer(
@@ -57,10 +51,7 @@ def clause_vectors(clauses: Sequence[str], size: int) -> csr_matrix:
 
 
 def strongest(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the greatest score of each column, then the mean of each column's two greatest.
-
-    The scores are log odds, shape (clauses, columns), perhaps without clauses.
-    """
+    """Returns the greatest log odds of each column, then the mean of each column's two greatest."""
     import numpy as np
 
     padded = np.vstack([scores, np.full((2, scores.shape[1]), _ABSENT)])

@@ -153,11 +153,8 @@ def _name_at_end(text: str) -> str:
 
 def _name_at_start(text: str) -> str:
     """Returns the name at the beginning of a text."""
-    text = re.split(r"[,;]", text)[0]
-    words = text.split()
-    if not words or not (_is_capital(words[0]) or words[0].lower() in _SMALL):
-        return ""
-    return " ".join(words[:_LONGEST]).strip(" '\"")
+    words = re.split(r"[,;]", text)[0].split()[:_LONGEST]
+    return " ".join(words).strip(" '\"") if _is_name(words) else ""
 
 
 def _is_name(words: list[str]) -> bool:
@@ -170,17 +167,11 @@ def _is_capital(word: str) -> bool:
 
 
 class Wanted(Enum):
-    """Length and scope of the answer that a question asks for.
+    """Length and scope of the answer that a question asks for."""
 
-    Attributes:
-        SHORT: A short answer, not a summary.
-        WHOLE: A summary of the complete document, all of which should be read.
-        TOPIC: A summary on a topic, for which passages on the topic suffice.
-    """
-
-    SHORT = "short"
-    WHOLE = "whole"
-    TOPIC = "topic"
+    SHORT = "short"  # not a summary
+    WHOLE = "whole"  # a summary of the complete document, all of which should be read
+    TOPIC = "topic"  # a summary on a topic, for which passages on the topic suffice
 
 
 def wanted(question: str, instruction: str = "", texts: Sequence[str] = ()) -> Wanted:

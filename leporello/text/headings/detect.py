@@ -48,9 +48,6 @@ def headings(document: Document) -> tuple[Section, ...]:
 
     A section begins with its heading's line and ends where the next heading of its level or above
     begins; level 1 is at the top. Sections are cached per document.
-
-    Returns:
-        Sections; empty if the document has no headings.
     """
     return document.memo("headings", lambda: _headings(document))
 
@@ -87,8 +84,7 @@ def _headings(document: Document) -> tuple[Section, ...]:
         return loaded
     lines = TextLines(document.text)
     candidates = marked(lines)
-    # A single `#` may be a comment or the document's title, so it takes two marks to trust them
-    # (decision 13).
+    # A single `#` may be a comment or the document's title (decision 13).
     if len(candidates) < _FEW:
         candidates = _unmarked(lines)
     levels = {level: n for n, level in enumerate(sorted({c.level for c in candidates}), start=1)}
@@ -98,14 +94,10 @@ def _headings(document: Document) -> tuple[Section, ...]:
 
 def _loaded(document: Document) -> tuple[Section, ...] | None:
     """Returns a loader's sections if each begins with its title, unlike pages and cues."""
-    sections = document.sections
-    titled = [section for section in sections if section.title]
+    titled = [section for section in document.sections if section.title]
     # Pages and cues are places of a loader too, but their names are not in the text.
-    if len(titled) < _FEW or not all(
-        _begins_with_title(document.text, section) for section in titled
-    ):
-        return None
-    return sections
+    is_in_text = all(_begins_with_title(document.text, section) for section in titled)
+    return document.sections if len(titled) >= _FEW and is_in_text else None
 
 
 def _begins_with_title(text: str, section: Section) -> bool:
@@ -127,18 +119,13 @@ def _unmarked(lines: TextLines) -> list[HeadingCandidate]:
         else replace(candidate, kind=candidate.otherwise, label=None)
         for index, candidate in enumerate(candidates)
     ]
-    # Again, since lines that lost their number may be part of a list now, or no longer separate
-    # one.
+    # Again, since lines that lost their number may now be part of a list.
     candidates = without_lists(lines, [candidate for candidate in candidates if candidate.kind])
     return list(_ranked(candidates))
 
 
 def _ranked(candidates: Sequence[HeadingCandidate]) -> Iterator[HeadingCandidate]:
-    """Sets the level of each heading; known names and capitals get levels of numbered headings.
-
-    In a text with chapters, known names are siblings of chapters or inside them. Capitals are
-    skipped there: they are often the signature of a letter, or a sign on a wall.
-    """
+    """Sets the levels of headings; in a text with chapters, names are their siblings or inside."""
     words = {c.label.word for c in candidates if c.kind == "word" and c.label}
     has_chapters = "chapter" in words
     has_roman_numbers = any(

@@ -35,7 +35,7 @@ _WORDS: Mapping[str, str] = {
     **_words("section", "section article abschnitt sección"),
     **_words("appendix", "appendix annex annexe anhang apéndice appendice bijlage"),
 }
-_NUMBERS: Mapping[str, int] = {
+_NUMBERS = {
     word: number
     for words in (
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"

@@ -37,17 +37,11 @@ class HeadingCandidate:
 
 
 class TextLines:
-    """The lines of a text, and tests of their surroundings.
-
-    Attributes:
-        starts: Offsets where the lines begin, and the end of the text.
-        texts: Texts of the lines, without surrounding white space.
-        indents: Numbers of white-space characters before each line.
-    """
+    """The lines of a text without the white space around them, and tests of their surroundings."""
 
     def __init__(self, text: str) -> None:
         raw = text.splitlines(keepends=True)
-        self.starts = list(accumulate(map(len, raw), initial=0))
+        self.starts = list(accumulate(map(len, raw), initial=0))  # and the end of the text
         self.texts = [line.strip("\ufeff \t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029") for line in raw]
         self.indents = [len(line) - len(line.lstrip("\ufeff \t")) for line in raw]
 
@@ -68,8 +62,7 @@ class TextLines:
     def has_long_paragraphs(self) -> bool:
         """Whether most of the text is in lines that are complete paragraphs."""
         lengths = [len(text) for text in self.texts]
-        # Then a short line is a paragraph of its own, probably a title; in wrapped text it ends
-        # one.
+        # Then a short line is probably a title; in wrapped text it ends a paragraph.
         return 2 * sum(length for length in lengths if length > PARAGRAPH) > sum(lengths)
 
     @cached_property
@@ -108,16 +101,10 @@ class TextLines:
         if _LEADER.search(text):
             return True
         neighbours = (self.at(line - 1), self.at(line + 1))
-        # One such line may be `Apollo 11`; in contents the neighbours end with a page number as
-        # well.
+        # One such line may be `Apollo 11`; in contents the neighbours end with a page number too.
         return bool(_PAGE_AT_END.search(text)) and any(
             len(neighbour) <= LONGEST and _PAGE_AT_END.search(neighbour) for neighbour in neighbours
         )
-
-
-def has_leader(text: str) -> bool:
-    """Returns whether a line contains dots, or wide space, that lead to a page number."""
-    return bool(_LEADER.search(text))
 
 
 def is_title(text: str) -> bool:
@@ -224,14 +211,11 @@ def _can_be_underlined(title: str) -> bool:
     has_gap = any(gap in words for gap in ("  ", "\t", "|"))
     if has_gap or title[0] in "-*+>|#\\" or title[-1] in ".,;":
         return False
-    return any(character.isalnum() for character in title) and not has_leader(words)
+    return any(character.isalnum() for character in title) and not _LEADER.search(words)
 
 
 def _levelled(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    """Corrects the level of a first heading that is above all others but is not a title.
-
-    In MuLD's theses, the first heading lacks one `#`.
-    """
+    """Corrects the level of a first heading that is above all others but is not a title."""
     if len(candidates) > 1:
         first, *following = candidates
         # MuLD's theses lost one `#` when they were cut at the first heading (decision 13).

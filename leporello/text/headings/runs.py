@@ -74,10 +74,7 @@ class _Chains:
 
 
 def numbered(candidates: Sequence[HeadingCandidate]) -> set[int]:
-    """Returns the indices of the candidates whose numbers form a chain.
-
-    Each style (1, I, A) has a separate chain. After `Chapter 3`, numbers may restart.
-    """
+    """Returns the indices of the candidates whose numbers form a chain, per style (1, I, A)."""
     roman = _chain(candidates, "I", set())
     # Letters restart below each Roman number: I. A. B. II. A.
     return roman | _chain(candidates, "1", set()) | _chain(candidates, "A", roman)
@@ -86,7 +83,7 @@ def numbered(candidates: Sequence[HeadingCandidate]) -> set[int]:
 def _chain(candidates: Sequence[HeadingCandidate], style: str, above: set[int]) -> set[int]:
     chains, may_restart = _Chains(), True
     for index, candidate in enumerate(candidates):
-        if candidate.kind == "word" or index in above:
+        if candidate.kind == "word" or index in above:  # after `Chapter 3`, numbers may restart
             may_restart = True
         elif candidate.kind == "number" and candidate.label and candidate.label.style == style:
             chains.add(candidate, index, may_restart=may_restart)
@@ -103,8 +100,7 @@ def _links(candidates: Sequence[HeadingCandidate], end: _End | None) -> set[int]
         if end.begins or end.before is None:
             first = candidates[end.place].label
             inner = first is not None and first.depth > 1
-            # Two lines `1.` and `2.` in running text are rather a list; headings have blank lines
-            # or names.
+            # Two lines `1.` and `2.` are rather a list; headings have blank lines or names.
             if sum(_weight(candidates[index]) for index in part) >= _LEAST - inner:
                 indices.update(part)
             part = []
@@ -142,8 +138,7 @@ def without_headers(
     capitals = [candidate for candidate in candidates if candidate.kind == "caps"]
     repetitions = sum(_without_page(candidate) in repeated for candidate in capitals)
     is_dense = lines.starts[-1] < _DENSE * len(capitals)
-    # In plays, names in capitals precede each speech; a page header is as frequent, but not as
-    # dense.
+    # In plays, names in capitals precede each speech; page headers are not as dense.
     has_speakers = 2 * repetitions > len(capitals) and is_dense
     return [
         candidate
@@ -161,10 +156,7 @@ def _without_page(candidate: HeadingCandidate) -> str:
 def _without_repeated_chapters(
     candidates: Iterable[HeadingCandidate],
 ) -> Iterator[HeadingCandidate]:
-    """Leaves out a chapter or known name that repeats the latest one, as a page header does.
-
-    Names may repeat in another chapter.
-    """
+    """Leaves out a chapter, or a name in it, that repeats the latest one, as a page header does."""
     latest: dict[str, object] = {}
     for candidate in candidates:
         if candidate.kind == "number" and candidate.label and candidate.label.depth == 1:
@@ -172,8 +164,7 @@ def _without_repeated_chapters(
         elif candidate.kind in ("word", "name"):
             kind = candidate.label.word if candidate.label else "name"
             identity = candidate.label.path if candidate.label else name_of(candidate.title)
-            # Books repeat `CHAPTER IV` at the top of each page, and only the first one begins the
-            # chapter.
+            # Books repeat `CHAPTER IV` at the top of each page.
             if latest.get(kind) == identity:
                 continue
             latest = {key: latest[key] for key in _outer(kind) if key in latest}
@@ -198,9 +189,8 @@ def joined(lines: TextLines, candidates: list[HeadingCandidate]) -> list[Heading
         if candidate.line in used:
             continue
         if candidate.label and not candidate.label.title and candidate.apart == ALONE:
-            below = next(
-                (n for n in range(candidate.line + 1, candidate.line + 4) if lines.at(n)), -1
-            )
+            near = range(candidate.line + 1, candidate.line + 4)
+            below = next((line for line in near if lines.at(line)), -1)
             is_text = below >= 0 and below not in numbers and is_title(lines.at(below))
             if is_text and lines.apart(below) == ALONE:
                 used.add(below)
@@ -232,8 +222,7 @@ def _without_list(run: Sequence[HeadingCandidate]) -> list[HeadingCandidate]:
         if run[begin].line - run[begin - 1].line > _NEAR:
             break
         begin -= 1
-    # Contents list every heading once more, and their lines must not open sections. Headings that
-    # are each deeper than the last, such as a part and its first chapter, are real (decision 13).
+    # Lines of contents must not open sections; a part and its first chapter may (decision 13).
     has_adjacent_lines = any(b.line - a.line == 1 for a, b in pairwise(run[: begin + 1]))
     if begin < _LISTED and not has_adjacent_lines:
         return [*run]

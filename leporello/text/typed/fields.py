@@ -54,10 +54,7 @@ def in_words(name: str) -> str:
 
 
 def filled(fields: Sequence[AnswerField], values: Sequence[JSON]) -> JSON:
-    """Returns the object with these values; None if all of them are null.
-
-    A null value of a field that may not be null is left out.
-    """
+    """Returns the object with these values, without invalid nulls; None if all are null."""
     if all(value is None for value in values):
         return None
     root: dict[str, Any] = {}
@@ -153,19 +150,10 @@ class UnitError(ValueError):
 
 
 def in_unit(value: float, text: str, span: Span, field: str, question: str) -> tuple[float, str]:
-    """Returns a number in the unit that its field asks for, and the name of the unit.
+    """Returns a number of a text in the unit that its field asks for, and the name of the unit.
 
-    The unit is empty if neither the field nor the text names one. Money is not converted.
-
-    Args:
-        value: Number of the text.
-        text: Document.
-        span: Characters of the number, or more of the document around it.
-        field: Name of the field, such as `term_years`.
-        question: Description of the field.
-
-    Raises:
-        UnitError: The text has another quantity or currency.
+    The unit is empty if neither the field nor the text names one. Money is not converted. The span
+    has the number, perhaps with text around it. Raises UnitError for another quantity or currency.
     """
     number = next((n for n in numbers(text[span.start : span.end]) if n.value == value), None)
     if number is None:

@@ -98,10 +98,7 @@ def fault_of(value: JSON, schema: str) -> str:
 
 
 def parse(text: str, schema: str) -> JSON:
-    """Returns the value that a text states.
-
-    Numbers may have units and separators, dates may have any common spelling, and text may
-    surround objects and lists. A text with several numbers or dates is ambiguous and has no value.
+    """Returns the value that a text states; a text with several numbers or dates has none.
 
     Raises:
         ValueError: The text has no value that matches the schema; the message gives the reason.

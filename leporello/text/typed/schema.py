@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,8 +14,6 @@ from leporello.core.records import JSON
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
-
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TYPES = frozenset(("null", "boolean", "object", "array", "number", "string", "integer"))
 
 
@@ -33,10 +29,7 @@ class SchemaFault:
 
 
 def faults_of(schema: JSON) -> list[SchemaFault]:
-    """Returns why a schema is not valid JSON Schema; empty if it is valid.
-
-    A schema that no value can match is not reported: the first answer fails its check.
-    """
+    """Returns why a schema is not valid JSON Schema; empty if it is valid."""
     from jsonschema import Draft202012Validator, FormatChecker
 
     if not isinstance(schema, dict):
@@ -83,26 +76,12 @@ def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
     from jsonschema import Draft202012Validator, FormatChecker
     from referencing import Registry
 
-    formats = FormatChecker(("email", "ipv4", "ipv6", "uuid"))
-    formats.checks("date")(_is_iso)
+    formats = FormatChecker(("date", "email", "ipv4", "ipv6", "uuid"))
     return Draft202012Validator(schema, format_checker=formats, registry=Registry())
 
 
-def _is_iso(value: object) -> bool:
-    if not isinstance(value, str):
-        return True
-    try:
-        return bool(_ISO.fullmatch(value)) and bool(datetime.date.fromisoformat(value))
-    except ValueError:
-        return False
-
-
 def resolve(root: Mapping[str, Any], reference: str) -> Any:  # noqa: ANN401 -- any JSON
-    """Returns the part of a schema that `#/…` refers to.
-
-    Raises:
-        LookupError: The schema has no such part, or the reference is to another file.
-    """
+    """Returns the part of a schema that `#/…` refers to; raises LookupError if there is none."""
     if not reference.startswith("#"):
         raise LookupError(reference)
     node: Any = root
@@ -133,11 +112,7 @@ _PLAIN: Mapping[str, dict[str, JSON]] = {
 
 
 class AnswerTypeError(ValueError):
-    """Raised for an invalid answer type.
-
-    Attributes:
-        faults: Each fault, with the keys that lead to it.
-    """
+    """Raised for an invalid answer type, with its `faults`."""
 
     def __init__(self, faults: Sequence[SchemaFault]) -> None:
         self.faults = tuple(faults)
@@ -145,11 +120,7 @@ class AnswerTypeError(ValueError):
 
 
 def schema_of(answer: JSON) -> str:
-    """Returns a type as JSON Schema in one line; empty without a type.
-
-    Args:
-        answer: `date`, `{type: number, minimum: 0}`, `{type: object, fields: {...}}`, or
-            `{schema: ...}` with JSON Schema.
+    """Returns a type, such as `date` or `{schema: ...}`, as JSON Schema; empty without a type.
 
     Raises:
         AnswerTypeError: The type is unknown, or the schema is not JSON Schema.

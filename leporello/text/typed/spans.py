@@ -27,10 +27,7 @@ class TypedSpan(NamedTuple):
 def best_typed(
     schema: str, spans: Iterable[tuple[int, int, int]], texts: Sequence[str]
 ) -> TypedSpan | None:
-    """Returns the value in the best span that has one, otherwise in the sentence of a span.
-
-    Spans are (passage, start, end), best first.
-    """
+    """Returns the value in the best (passage, start, end) that has one, or in a span's sentence."""
     ranked = [*spans]
     for rank, (passage, start, end) in enumerate(ranked):
         if typed := _within(schema, texts[passage], start, end):

@@ -55,11 +55,7 @@ _YES = re.compile(r"\W*(?:(yes|true|y)|(no|false|n))\b(?!\w)", re.IGNORECASE)
 
 
 def numbers(text: str) -> Iterator[FoundValue]:
-    """Yields the numbers of a text: digits, words, separators of thousands, `3.5 million`.
-
-    Currency signs and units are left out; `12 %` is 12. A comma separates thousands if three
-    digits follow it, and decimals otherwise.
-    """
+    """Yields the numbers of a text without units: digits, words, `1,200.5`, `3.5 million`."""
     for match in _NUMBER.finditer(text):
         if match["words"]:
             if match["words"].casefold() == "one" and text.strip().casefold() != "one":
@@ -69,10 +65,9 @@ def numbers(text: str) -> Iterator[FoundValue]:
             scale = (match["scale"] or "").casefold()
             if not math.isfinite(value := value * (_SCALES | _SHORT).get(scale, 1)):
                 continue
-            yield FoundValue(
-                *_trimmed(text, *match.span()),
-                _plain(-value if (match["sign"] or "+") in "-−" else value),
-            )
+            start = match.end() - len(match[0].lstrip())
+            sign = -1 if (match["sign"] or "+") in "-−" else 1
+            yield FoundValue(start, match.end(), _plain(sign * value))
 
 
 def dates(text: str) -> Iterator[FoundValue]:
@@ -123,12 +118,6 @@ def _from_words(words: str) -> JSON:
 
 def _plain(value: float) -> JSON:
     return int(value) if value.is_integer() and abs(value) < 2**63 else round(value, 9)
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    while text[start].isspace():
-        start += 1
-    return start, end
 
 
 def _iso(parts: dict[str, str]) -> str:
