@@ -36,13 +36,10 @@ from leporello.models.locate import content_fingerprint, model_fingerprint
 
 # Packages that Leporello's own modules import and that do not affect results. All other packages
 # count, so that the library of a new backend does; for plug-ins, every imported package counts.
-_HARMLESS = frozenset(
-    {
-        "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub",
-        "lazy_loader", "platformdirs", "pydantic", "pydantic_core", "safetensors", "skops", "yaml",
-        "zstandard",
-    }
-)  # fmt: skip
+_HARMLESS = frozenset({
+    "aiohttp", "annotated_types", "filelock", "fsspec", "httpx2", "huggingface_hub", "lazy_loader",
+    "platformdirs", "pydantic", "pydantic_core", "safetensors", "skops", "yaml", "zstandard",
+})  # fmt: skip
 # Packages that shared modules import for models. They count only if the stage names a model.
 _FOR_MODELS = frozenset({"sentence_transformers", "tokenizers", "torch", "transformers"})
 # Distributions by package, where the names differ or further distributions affect results.
@@ -92,14 +89,11 @@ class Dependencies:
 
 
 def signature_of(classes: Iterable[tuple[str, Dependencies]]) -> dict[str, JSON]:
-    """Returns the part of a run's signature that covers dependencies.
+    """Returns the part of a run's signature that covers dependencies, by class names.
 
     It covers the same as cache keys do, so that a run cannot resume where the cache would miss.
     Only the machine is left out, because the workers of a cluster differ and a run may resume
     on another machine. So is the build of a library: torch 2.13+cpu equals 2.13+cu130.
-
-    Args:
-        classes: Class names from the config with their dependencies; a class may occur twice.
     """
     pairs = [*classes]
     all_items = [item for _, item in pairs]
@@ -130,10 +124,12 @@ def dependencies(
     Raises:
         UserError: A model, or a file that `depends_on` names, is missing.
     """
-    models = {
-        name: (model, _model_content(cls, name, model, content))
-        for name, model in _models(cls, parameters)
-    }
+    models = {}
+    for name, model in _models(cls, parameters):
+        try:
+            models[name] = model, content(model)
+        except UserError as error:
+            raise UserError(f"{cls.__name__}.{name}: {error}") from None
     libraries = library_versions(cls, has_model=bool(models))
     classes = [cls, *own_backends(cls, parameters)]
     for backend in classes[1:]:
@@ -177,10 +173,7 @@ def own_backends(cls: type, parameters: Mapping[str, object]) -> Iterator[type]:
 
 
 def files_of(values: Iterable[object]) -> dict[str, str]:
-    """Returns content hashes of the files and folders that parameters name as paths, by path.
-
-    Only `Path` values count: text is not taken for a path.
-    """
+    """Returns content hashes of the files and folders that `Path` parameters name, by path."""
     return {
         str(path): content_fingerprint(Path(os.fspath(path)).resolve()) for path in _paths(values)
     }
@@ -208,13 +201,6 @@ def _models(cls: type, parameters: Mapping[str, object]) -> Iterator[tuple[str, 
                 yield f"{name}.{place}" if is_list else name, model
 
 
-def _model_content(cls: type, parameter: str, model: str, content: Callable[[str], str]) -> str:
-    try:
-        return content(model)
-    except UserError as error:
-        raise UserError(f"{cls.__name__}.{parameter}: {error}") from None
-
-
 def _python() -> str:
     # Without the patch release, which would make all results stale at each security fix.
     return f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -230,14 +216,9 @@ def _machine() -> str:
 
 @cache
 def library_versions(cls: type, *, has_model: bool) -> Mapping[str, str | None]:
-    """Returns the versions of the distributions that a class's results depend on.
+    """Returns the versions of the distributions that a class's results depend on, sorted.
 
-    Args:
-        cls: The class.
-        has_model: Whether one of its parameters names a model.
-
-    Returns:
-        Versions by distribution, sorted; None if not installed.
+    `has_model` is whether one of its parameters names a model.
     """
     distributions: set[str] = set()
     for module, packages in sources(cls).libraries.items():
@@ -285,13 +266,7 @@ def undeclared(classes: Iterable[type]) -> list[str]:
 
 
 def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JSON] | None:
-    """Returns everything that a stage's results depend on, computed once per instance.
-
-    Secrets are left out. A stage's parameters are the fields of its frozen dataclass.
-
-    Args:
-        stage: A stage or a token counter.
-        without: Parameters to leave out because the results do not depend on them.
+    """Returns everything that a stage's results depend on, but for secrets and some parameters.
 
     Returns:
         None if the stage has no fingerprint: its class is not a frozen dataclass whose fields are
@@ -313,9 +288,7 @@ def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JS
 
 def _identity(stage: object, without: Collection[str]) -> dict[str, JSON]:
     cls: Any = type(stage)
-    parameters = {
-        name: value for name, value in parameters_of(stage).items() if name not in without
-    }
+    parameters = {n: value for n, value in parameters_of(stage).items() if n not in without}
     classes = (cls, *own_backends(cls, parameters))
     # `repeatable = False` keeps results that depend on a server or a clock out of the cache
     # (decision 48).

@@ -52,9 +52,7 @@ class DamagedEntryError(Exception):
 
 
 def read(path: Path, key: str) -> tuple[Index, float]:
-    """Returns the value in a file and the time of its last use.
-
-    Large files are mapped into memory. All arrays are read-only.
+    """Returns the value in a file, with read-only arrays, and the time of its last use.
 
     Raises:
         DamagedEntryError: The file is truncated or changed, or its recipe differs from `key`.
@@ -96,12 +94,7 @@ def _contents(path: Path) -> tuple[Buffer, float]:
 
 
 def _value(content: Buffer, key: str) -> Index:
-    """Returns the arrays, as views of a file's bytes, and the plain values.
-
-    Raises:
-        DamagedEntryError: The checksum or the recipe does not match.
-        ValueError, KeyError, TypeError, AttributeError: The file is truncated or of another format.
-    """
+    """Returns the arrays, as views of a file's bytes, and the plain values."""
     view = memoryview(content)
     start = 8 + int.from_bytes(view[:8], "little")
     header = bytes(view[8:start])
@@ -208,10 +201,9 @@ def register(root: Path) -> None:
 
 
 def others_since(root: Path) -> float | None:
-    """Returns when the oldest of the other running processes began to use the cache.
+    """Returns when the oldest of the other running processes began to use the cache, or None.
 
-    Seconds since 1970; None without other processes. Files of processes that have ended are
-    removed. Processes of other machines count for a day, since they cannot be checked.
+    Processes of other machines count for a day, since they cannot be checked.
     """
     since: list[float] = []
     for path in (root / "running").glob("*"):

@@ -47,8 +47,7 @@ class Sources:
 def sources(cls: type) -> Sources:
     """Returns the local modules and libraries that a class and its bases import.
 
-    The result is cached per class and process, because an imported module stays as it is even if
-    its file changes. Module names are the same in every process: see `public_name`.
+    Cached, because an imported module stays as it is even if its file changes.
     """
     if not _is_local(_top(cls.__module__)):
         return Sources({}, {cls.__module__: frozenset({_top(cls.__module__)})}, {})
@@ -89,8 +88,7 @@ def is_own(module: str) -> bool:
 def public_name(cls: type) -> str | None:
     """Returns a class name that is equal in every process: `module.Class`, or `file.py:Class`.
 
-    Returns None for a class that cannot be found by name, such as one defined in a function, or
-    without a source file, such as one typed at a prompt.
+    None for a class in a function, or without a source file.
     """
     value: object = sys.modules.get(cls.__module__)
     for attribute in cls.__qualname__.split("."):
@@ -113,10 +111,7 @@ def _module_name(name: str) -> str:
 
 
 def _parent_packages(module: str) -> Iterator[str]:
-    """Yields the packages that contain a module, since importing it runs them too.
-
-    Leporello's packages are skipped: they only list their contents.
-    """
+    """Yields the packages around a module, which importing it runs, except Leporello's lists."""
     while _top(module) != _OWN and (module := module.rpartition(".")[0]):
         yield module
 
@@ -186,10 +181,7 @@ def _installed() -> tuple[Path, ...]:
 
 @cache
 def _imported(content: bytes, name: str, file: str) -> frozenset[str]:
-    """Returns the names of imported modules, including imports inside functions.
-
-    The file name `__init__.py` makes the module a package.
-    """
+    """Returns the names of imported modules, including imports inside functions."""
     package = name if file == "__init__.py" else name.rpartition(".")[0]
     modules: set[str] = set()
     if _top(name) == _OWN:
@@ -214,12 +206,10 @@ def _imported(content: bytes, name: str, file: str) -> frozenset[str]:
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
     """Yields all statements except those that only a type checker reads."""
     for part in ("body", "orelse", "handlers", "finalbody", "cases"):
-        if part == "body" and isinstance(tree, ast.If) and _is_for_types(tree.test):
-            continue
+        if part == "body" and isinstance(tree, ast.If):
+            names = (getattr(tree.test, name, None) for name in ("id", "attr"))
+            if _FOR_TYPES in names:
+                continue
         for node in getattr(tree, part, ()):
             yield node
             yield from _running(node)
-
-
-def _is_for_types(test: ast.expr) -> bool:
-    return getattr(test, "id", None) == _FOR_TYPES or getattr(test, "attr", None) == _FOR_TYPES

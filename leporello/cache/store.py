@@ -77,18 +77,12 @@ class CacheEntry:
 class Cache:
     """Folder of entries that all runs share; a `CacheProtocol`."""
 
-    # The folder, created when the first entry is stored; see
-    # `leporello.models.locate.cache_directory`.
-    root: Path
+    root: Path  # created when the first entry is stored
 
     def get(self, kind: str, key: Mapping[str, JSON]) -> Index | None:
-        """Returns the value stored under a recipe, or None.
+        """Returns the plain values and read-only arrays under a recipe, or None.
 
         A damaged entry is reported and removed.
-
-        Returns:
-            Plain values and named arrays. Arrays are read-only, and large ones are mapped into
-            memory.
         """
         text = canonical(key)
         path = self._path(kind, text)
@@ -109,23 +103,14 @@ class Cache:
             return None
         _touch(path, last_use)
         register(self.root)
-        collect_recipe({**key})
+        collect_reuse(_names({**key}))
         return value
 
     def put(self, kind: str, key: Mapping[str, JSON], value: Index) -> bool:
-        """Stores a value under a recipe.
+        """Stores named arrays and JSON under a recipe; returns whether the value is stored.
 
-        A failure to write is reported once per process, and the value is not stored.
-
-        Args:
-            kind: Kind of entry; names its folder.
-            key: All values that the entry depends on.
-            value: Names with NumPy arrays of numbers or truth values, or with JSON of built-in
-                Python types. Tuples, NumPy scalars and subclasses of these types are not stored,
-                because reading would not restore them exactly.
-
-        Returns:
-            Whether the value is stored.
+        A failure to write is reported once per process. Values that reading would not restore
+        exactly, such as tuples, are not stored.
         """
         text = canonical(key)
         if (content := pack(text, value)) is None:
@@ -166,10 +151,7 @@ class Cache:
                 yield from _entry(kind, path)
 
     def surplus(self, keep_bytes: int) -> list[CacheEntry]:
-        """Returns the least recently used entries, without which the cache has `keep_bytes`.
-
-        Models are last. Entries that another running process may have used are left out.
-        """
+        """Returns the least recently used entries, without which the cache has `keep_bytes`."""
         since = others_since(self.root)
         # Models last, since each use needs them; converting one takes a minute.
         entries = sorted(self.entries(), key=lambda e: (e.kind == _MODELS, e.last_use))
@@ -246,11 +228,6 @@ def collect_reuse(names: Iterable[str]) -> None:
     _collected.update(dict.fromkeys(names))
 
 
-def collect_recipe(recipe: JSON) -> None:
-    """Collects the names in the recipe of an entry that the cache has returned."""
-    collect_reuse(_names(recipe))
-
-
 def collected() -> tuple[str, ...]:
     """Returns the names that were collected in this process."""
     return tuple(_collected)
@@ -258,8 +235,7 @@ def collected() -> tuple[str, ...]:
 
 def warn_of_reuse() -> None:
     """Warns of each collected class once per process."""
-    # The only sign of an undeclared file: hashing the plug-in's folder instead would make results
-    # depend on a log file (decision 48).
+    # The only sign of an undeclared file (decision 48).
     for name in _collected.keys() - _printed:
         _printed.add(name)
         _log.warning(

@@ -32,8 +32,8 @@ def executor_for(
 ) -> Executor:
     """Returns the executor for a group of jobs, whose workers load models of `model_bytes`.
 
-    `check` is called regularly; it raises `Stopped` to end the run. If `supervised`, a group with 0
-    workers uses one worker if plug-ins or a time limit require a process that can be killed.
+    `check` raises `Stopped` to end the run. If `supervised`, a group with 0 workers uses one worker
+    if plug-ins or a time limit require a process that can be killed.
     """
     if placement.executor == "ray":
         from leporello.executors.ray.workers import RayWorkers

@@ -9,7 +9,7 @@ import socket
 import struct
 import sys
 from pathlib import Path
-from time import monotonic
+from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import Any
 
 from leporello.core.environment.classes import file_module_name, load_file
@@ -29,12 +29,7 @@ def dump(value: object) -> bytes:
 
 
 def load(data: bytes) -> Any:  # noqa: ANN401 -- any object
-    """Returns the object that another process of the run pickled.
-
-    Raises:
-        ClassError: The file of a plug-in is missing or cannot be imported.
-        ImportError: A module cannot be imported.
-    """
+    """Returns the object that another process of the run pickled."""
     # Loading a pickle can run any code, so only processes of this run may be the source.
     return pickle.loads(data)  # noqa: S301 -- see the comment above
 
@@ -63,16 +58,10 @@ class InvalidMessageError(Exception):
 
 
 class Channel:
-    """Connection to another process, which transfers pickled messages.
-
-    Functions are imported by name: a stage may replace the functions of modules.
-    """
+    """Connection to another process, which transfers pickled messages."""
 
     def __init__(self, connected: socket.socket, to_send: int = 0) -> None:
-        """Takes a connected socket.
-
-        The other process must take a message in `to_send` seconds; 0 sets no limit.
-        """
+        """Takes a socket, and the seconds in which the other process must take a message."""
         if to_send:
             limit = struct.pack("@ll", to_send, 0)
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
@@ -91,11 +80,7 @@ class Channel:
         return self._socket.fileno()
 
     def send(self, message: object) -> None:
-        """Sends an object.
-
-        Raises:
-            OSError: The other process has ended, or does not read its messages.
-        """
+        """Sends an object; raises OSError if the other process does not take it."""
         self.send_bytes(dump(message))
 
     def send_bytes(self, message: bytes) -> None:

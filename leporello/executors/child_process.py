@@ -49,11 +49,7 @@ class WorkerProcess:
     ) -> None:
         """Starts the process with a pickled group of jobs; `memory` is in bytes, 0 sets no limit.
 
-        `remapped` contains paths of plug-ins' files on this machine, by their paths on the
-        driver's.
-
-        Raises:
-            OSError: The process cannot be started.
+        `remapped` contains paths of plug-ins' files here, by their paths on the driver's machine.
         """
         parent_socket, child_socket = socket.socketpair()
         paths = [entry or str(Path.cwd()) for entry in sys.path]
@@ -76,9 +72,7 @@ class WorkerProcess:
                 env={
                     **os.environ,
                     "PYTHONPATH": os.pathsep.join(paths),
-                    # Idle threads sleep: threads that spin compete with other processes. On a busy
-                    # machine torch fell from 47 to 1.6 tokens per second with two threads
-                    # (decision 4).
+                    # Idle threads sleep: those that spin compete with other processes (decision 4).
                     "OMP_NUM_THREADS": str(threads),
                     "OMP_WAIT_POLICY": "PASSIVE",
                     **variables,
@@ -151,10 +145,7 @@ class WorkerProcess:
 
 
 def connected() -> Channel:
-    """Returns the connection of this worker process to its parent.
-
-    After this call the process ends when the parent ends.
-    """
+    """Returns the connection of this worker to its parent, and ends the worker with the parent."""
     open_standard_streams()
     end_with_parent()
     show_log()

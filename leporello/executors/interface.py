@@ -1,13 +1,12 @@
 """Messages between executors and workers, and the pipelines that a worker builds from them."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from leporello.cache.source_code import source_hash
 from leporello.cache.store import Cache
@@ -96,6 +95,11 @@ class ShardOrder:
 FIND_SIZES = ShardOrder(Shard(-1, 0, 0, ()), ())
 
 
+def this_worker() -> str:
+    """Returns the name of this process and its machine."""
+    return f"{os.getpid()}@{platform.node()}"
+
+
 @dataclass
 class PipelineShare:
     """Share of one pipeline in the result of a shard."""
@@ -116,7 +120,7 @@ class PipelineShare:
             total.add(statistics)
         return total
 
-    def add(self, other: PipelineShare) -> None:
+    def add(self, other: Self) -> None:
         """Adds the statistics of another shard, but not its `counts`."""
         for name in ("examples", "documents", "characters", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -133,7 +137,7 @@ class ShardResult:
     # `finished`; `failed` after a mistake of the user; `stopped` if the run ends; `spent` if the
     # worker's share of a budget is spent; or `died`.
     outcome: str = "finished"
-    worker: str = ""  # process and machine
+    worker: str = field(default_factory=this_worker)
     seconds: float = 0.0
     peak_bytes: int = 0  # peak memory of the worker
     # Share of each pipeline, by its index.
@@ -161,32 +165,11 @@ class ShardResult:
         }
 
 
-def this_worker() -> str:
-    """Returns the name of this process and its machine."""
-    return f"{os.getpid()}@{platform.node()}"
-
-
 class Pipelines:
-    """Pipelines of a batch, and the task's documents.
-
-    Attributes:
-        spec: Group of jobs.
-        stages: Stages of the pipelines, which share objects for equal stages.
-        normalisers: Normaliser of the task for each pipeline; None where it does not apply.
-        metrics: Metrics that are computed while the pipelines run.
-        directory: Directory of the run on this machine.
-        remote: Run at a URL, of which the directory is a copy; None for a local run.
-        tasks: Reader of the task's documents.
-        cache: Cache; None disables caching.
-        worker: Name of this process and its machine.
-    """
+    """Pipelines of a batch, and the task's documents."""
 
     def __init__(self, spec: JobGroupSpec) -> None:
-        """Builds the pipelines; models load on first use.
-
-        Raises:
-            UserError: The source of a class has changed since the run started.
-        """
+        """Builds the pipelines; models load on first use."""
         self.spec = spec
         self._check_sources()
         source = spec.built or spec.task.spec.build()
@@ -201,15 +184,12 @@ class Pipelines:
         self.normalisers = [normalizer_of(source, wanted=p.normalised) for p in spec.pipelines]
         self.tasks = TaskReader(source, spec.task.name)
         self.cache = Cache(spec.cache) if spec.cache else None
-        self.worker = this_worker()
 
     def files(self, place: int) -> JobFiles:
         """Returns the files of a pipeline by its index."""
         return JobFiles(self.directory, self.spec.pipelines[place].name, self.spec.task.name)
 
     def _check_sources(self) -> None:
-        # Workers start later than the run, so an edit in between would mix two versions in its
-        # results.
         classes = {spec.name: spec.cls for spec in self.spec.all_specs()}
         for name, expected in self.spec.sources.items():
             # A file edited during a run would give shards of one run different code.

@@ -1,9 +1,8 @@
 """Executors on this machine: in this process, or in worker processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import wait
+from typing import Self
 
 from leporello.config.placement import Placement, visible_gpus
 from leporello.core.errors import Stopped, UserError
@@ -25,7 +24,7 @@ class InProcess:
         self._worker = ShardWorker(spec, self._listener)
         self.workers = 1
 
-    def __enter__(self) -> InProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """Pool of workers that run shards in other processes, on this machine or on a cluster."""
 
-from __future__ import annotations
-
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,15 +22,12 @@ class WorkerLink(Protocol):
 
     def send(self, message: bytes) -> None:
         """Sends a pickled message; ignores that the worker has died."""
-        ...
 
     def receive(self) -> bytes:
         """Returns the next pickled message; if the worker has died, the cause of its death."""
-        ...
 
     def end(self) -> object:
         """Kills the worker."""
-        ...
 
 
 @dataclass(eq=False)
@@ -83,11 +78,7 @@ class Workplace:
         pass
 
     def start(self, others: Sequence[WorkerLink]) -> WorkerLink:
-        """Starts a worker, in addition to others.
-
-        Raises:
-            UserError: The worker cannot be started.
-        """
+        """Starts a worker, in addition to others."""
         raise NotImplementedError
 
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
@@ -116,7 +107,7 @@ class Pool:
         """Maximum number of workers."""
         return self._place.workers
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> Self:
         self._place.__enter__()
         return self
 
@@ -131,10 +122,6 @@ class Pool:
         """Yields results as they arrive; a shard has an additional result per worker that died.
 
         Orders are requested as workers become free. An exception from `report` ends the run.
-
-        Raises:
-            UserError: The user made a mistake; finished examples stay in the stores.
-            Stopped: The run was asked to stop.
         """
         self._orders, self._ending = iter(orders), None
         self._send_orders()
@@ -154,9 +141,7 @@ class Pool:
             if worker.waits and self._has_orders(1):
                 worker.give(self._queue.popleft())
             elif worker.waits and worker.orders:
-                # A worker with slots keeps shards open and would wait for the next order without
-                # end.
-                worker.send(None)  # so it finishes its open shards
+                worker.send(None)  # a worker with slots finishes its open shards
         # Workers that are loading will ask soon; without them, each poll would start one more.
         starting = sum(not (worker.waits or worker.orders) for worker in self._workers)
         while len(self._workers) < self.workers and self._has_orders(starting + 1):
@@ -185,19 +170,16 @@ class Pool:
             if kind == "progress":
                 self._call(lambda counts=answer: report(counts))  # type: ignore[misc]
             elif kind == "result":
-                yield self._take_result(worker, answer)
+                self._idle_deaths = 0
+                worker.orders.pop(answer.shard, None)
+                if answer.outcome == "failed":
+                    self._end(UserError(answer.error))
+                yield answer
             elif kind == "died":
                 yield from self._replace(worker, answer)
             elif kind == "failed":
                 self._end(UserError(answer))
         self._call(self._check)
-
-    def _take_result(self, worker: PoolWorker, result: ShardResult) -> ShardResult:
-        self._idle_deaths = 0
-        worker.orders.pop(result.shard, None)
-        if result.outcome == "failed":
-            self._end(UserError(result.error))
-        return result
 
     def _replace(self, worker: PoolWorker, cause: str) -> Iterator[ShardResult]:
         """Removes one dead worker, and queues its orders again."""

@@ -1,7 +1,5 @@
 """Processes that chunk and retrieve ahead of a worker's reader."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -9,7 +7,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from time import monotonic  # by name: a stage may replace functions of `time`
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from leporello.cache.store import collect_reuse, collected
 from leporello.core.records import Document, Example, Hit
@@ -56,7 +54,7 @@ class Selectors:
             spec.selectors, get_context("spawn"), initializer=_initialize, initargs=(dump(spec),)
         )
 
-    def __enter__(self) -> Selectors:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -65,11 +63,7 @@ class Selectors:
     def select(
         self, documents: Iterable[OpenedDocument]
     ) -> Iterator[tuple[OpenedDocument, dict[int, Selected]]]:
-        """Yields the documents in their order, with the selections of every wanted pipeline.
-
-        Raises:
-            UserError: A stage found a mistake of the user.
-        """
+        """Yields the documents in their order, with the selections of every wanted pipeline."""
         ahead: deque[tuple[OpenedDocument, Future[bytes]]] = deque()
         for document in documents:
             # Processes rather than threads: chunkers in Python hold the interpreter, so in threads

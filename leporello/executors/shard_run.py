@@ -33,11 +33,7 @@ class _Lane:
 
 
 class ShardRun:
-    """Run of one shard for several pipelines.
-
-    Attributes:
-        log: Log of the attempts; None if attempts are not logged.
-    """
+    """Run of one shard for several pipelines."""
 
     def __init__(
         self,
@@ -47,12 +43,7 @@ class ShardRun:
         log: AttemptLog | None,
         slots: Slots | None,
     ) -> None:
-        """Opens the stores that earlier workers left.
-
-        Raises:
-            UserError: A store cannot be written, another process uses it, or workers have died
-                repeatedly on the shard.
-        """
+        """Opens the stores that earlier workers left."""
         self.order, self.log = order, log
         self._pipelines, self._listener, self._slots = pipelines, listener, slots
         self._started = monotonic()
@@ -84,21 +75,15 @@ class ShardRun:
         store = Store(path, key)
         if self.order.retry and len(store.done) == shard.examples:  # otherwise it resumes a retry
             store.retry()
-        # The sizes of the first worker: others would change the last digits of a model, and its
-        # texts.
+        # The sizes of the first worker, since others would change the last digits of a model.
         store.sizes = store.sizes or self.order.sizes
         restore_batch_sizes(stages, store.sizes)
         attempts, timeout = self._attempts(place), spec.limits.example_timeout
         readers = BatchReaders(stages, pipelines.cache, timeout, attempts)
         rounds = Rounds(
-            readers,
-            store,
-            spec.limits,
-            self._listener,
-            self._slots,
-            pipelines.metrics,
+            readers, store, spec.limits, self._listener, self._slots, pipelines.metrics,
             pipelines.normalisers[place],
-        )
+        )  # fmt: skip
         return _Lane(place, rounds, store)
 
     def _attempts(self, place: int) -> Attempts:
@@ -112,14 +97,7 @@ class ShardRun:
     # -- work ------------------------------------------------------------------------------------
 
     def admit(self, selectors: Selectors | None = None) -> None:
-        """Opens the documents, selects their chunks, and starts their examples.
-
-        Without `selectors`, this process chunks and retrieves. It also does for a shard on which a
-        worker has died, to log each operation.
-
-        Raises:
-            Stopped: The run was asked to stop.
-        """
+        """Opens the documents, selects their chunks here or in `selectors`, and starts examples."""
         shard = self.order.shard
         if all(len(lane.store.done) == shard.examples for lane in self._lanes):
             return
@@ -170,12 +148,7 @@ class ShardRun:
         return all(lane.rounds.is_idle for lane in self._lanes)
 
     def finish(self) -> ShardResult:
-        """Finishes all active examples, and closes the stores.
-
-        Raises:
-            UserError: The user made a mistake, or a store cannot be written.
-            Stopped: The run was asked to stop.
-        """
+        """Finishes all active examples, and closes the stores."""
         for lane in self._lanes:
             lane.share.examples += exhaust(lane.rounds.finish())
             lane.store.close()
@@ -188,8 +161,7 @@ class ShardRun:
         return result
 
     def _publish(self) -> None:
-        # Only whole files: an object store cannot append, and a lost machine repeats at most a
-        # shard.
+        # Only whole files, since an object store cannot append.
         if remote := self._pipelines.remote:
             self._task_attempts.begin("publish")
             paths = (lane.store.path for lane in self._lanes)
@@ -212,7 +184,6 @@ class ShardRun:
             shard=self.order.shard.number,
             attempt=self.log.attempt if self.log else 1,
             outcome=outcome,
-            worker=self._pipelines.worker,
             seconds=monotonic() - self._started,
             pipelines={lane.place: lane.share for lane in self._lanes},
             peak_bytes=peak_memory(),

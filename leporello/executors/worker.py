@@ -57,9 +57,6 @@ class ShardWorker:
 
         `connected` is called before each operation, and ends a process without a driver. It is None
         in the driver's process, which needs no log of operations either: all of it dies together.
-
-        Raises:
-            UserError: The source of a class has changed since the run started.
         """
         self.pipelines = Pipelines(spec)
         self._listener, self._connected = listener, connected
@@ -114,7 +111,7 @@ class ShardWorker:
         self._opening_shard = order.shard.number
         if order == FIND_SIZES:
             sizes, self._opening_shard = self._sizes(), None
-            yield ShardResult(order.shard.number, worker=this_worker(), sizes=sizes)
+            yield ShardResult(order.shard.number, sizes=sizes)
             return
         for role, budget in order.budgets.items():
             self._stages.readers[role].share_limits(budget.workers, budget.share)
@@ -127,8 +124,7 @@ class ShardWorker:
             yield self._finish(run)
             return
         yield from self._finished()
-        # The next shard opens while there is room; the last reads of a shard would leave slots
-        # empty.
+        # The next shard opens while there is room: a shard's last reads would leave slots empty.
         while not self._slots.has_room:
             yield from self._wait()
 

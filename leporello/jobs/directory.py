@@ -1,7 +1,5 @@
 """Directory of a run: its name, its lock, and the paths of its files."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -11,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
@@ -62,12 +60,8 @@ class RunDirectory:
     path: Path
 
     @classmethod
-    def of_run(cls, path: Path | str) -> RunDirectory:
-        """Returns the directory of an existing run.
-
-        Raises:
-            UserError: The path is not a run.
-        """
+    def of_run(cls, path: Path | str) -> Self:
+        """Returns the directory of an existing run, which `check_version` accepts."""
         directory = cls(Path(path))
         if not directory.manifest.exists():
             raise UserError(f"{path}: is not a run (it has no manifest.json)")
@@ -132,11 +126,7 @@ class RunDirectory:
         return jobs
 
     def check_version(self) -> None:
-        """Checks that this version can read the run, if there is one.
-
-        Raises:
-            UserError: The run is one of Leporello 0.1, whose journals have no shards.
-        """
+        """Raises UserError for a run of Leporello 0.1, whose journals have no shards."""
         if self.manifest.exists() and "shard_examples" not in self.limits():
             raise UserError(
                 f"{self.path}: is a run of Leporello 0.1, which this version does not read; use"
@@ -145,11 +135,8 @@ class RunDirectory:
             )
 
     def check_stores(self) -> None:
-        """Checks that the run, if there is one, has stores, as `run` and `explain` require.
-
-        Raises:
-            UserError: The run is one of Leporello 0.2, which has journals.
-        """
+        """Raises UserError for a run of Leporello 0.1 or 0.2, which has no stores."""
+        self.check_version()
         if self.manifest.exists() and "stores" not in self._read():
             raise UserError(
                 f"{self.path}: is a run of Leporello 0.2, whose journals this version does not"
@@ -179,11 +166,7 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Locks the directory, so that no other process runs in it.
-
-        Raises:
-            UserError: Another process, which the message names, is running in it.
-        """
+        """Locks the directory; raises UserError with the name of a process that has locked it."""
         self._create()
         try:
             # Without waiting, because a second run of the same command is nearly always a mistake.

@@ -74,11 +74,7 @@ class JobFiles:
         return sorted(int(stem) for stem in stems if stem.isdecimal())
 
     def finished(self) -> dict[int, StoreCounts]:
-        """Returns the counts of finished shards by number, after checking all rows of the stores.
-
-        Raises:
-            UserError: A store cannot be read.
-        """
+        """Returns the counts of finished shards by number; checks all rows of the stores."""
         counts = {shard: counts_in(self.store(shard)) for shard in self.stored_shards()}
         return {
             shard: count
@@ -107,19 +103,13 @@ class JobFiles:
         return merged_limit is None or (limit is not None and limit <= merged_limit)
 
     def unmark(self) -> None:
-        """Marks the results as out of date, before a store changes."""
-        # First, so a killed process never leaves a mark beside results that no longer match the
-        # stores.
+        """Marks the results as out of date, before a store changes, which a kill may interrupt."""
         (self.folder / MERGED).unlink(missing_ok=True)
 
     # -- finished examples -------------------------------------------------------------------
 
     def statistics(self) -> Iterator[ExampleStatistics]:
-        """Yields the statistics of all finished examples, in the order of the task.
-
-        Raises:
-            UserError: A file is damaged, or changed since it was written.
-        """
+        """Yields the statistics of all finished examples, in the order of the task."""
         if self.is_merged:
             check_results(self.folder, "statistics.jsonl")
             rows = read_rows(self.folder / "statistics.jsonl")
@@ -147,20 +137,12 @@ class JobFiles:
                 yield FinishedRow(example.number, example.id, failed, (*before, line, b""))
 
     def row(self, example_id: str) -> FinishedRow | None:
-        """Returns a finished example from its store, by id; None if it is not finished.
-
-        Raises:
-            UserError: A store is damaged.
-        """
+        """Returns a finished example from its store, by id; None if it is not finished."""
         rows = (row for n in self.stored_shards() for row in finished_in(self.store(n), example_id))
         return next(rows, None)
 
     def passages(self, document: Document) -> tuple[Chunk, ...]:
-        """Returns the passages that the run stored for a document; empty without an enricher.
-
-        Raises:
-            UserError: A store is damaged.
-        """
+        """Returns the passages that the run stored for a document; empty without an enricher."""
         for shard in self.stored_shards():
             if row := passages_in(self.store(shard), document.sha256):
                 return from_table(document, row)
@@ -188,12 +170,7 @@ class JobFiles:
         """Writes the results of all finished examples, in the order of the task, in bounded memory.
 
         Finished examples are added to the summary. `complete` is whether every shard is finished.
-        `later` contains statistics of metrics that are computed after all reads, by the number of
-        the example.
-
-        Raises:
-            OSError: The results cannot be written.
-            UserError: A store is damaged.
+        `later` contains statistics of metrics that are computed after all reads, by example number.
         """
         shards: dict[str, JSON] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -234,11 +211,7 @@ class JobFiles:
             write_mark(self.folder, mark)
 
     def read(self, name: str) -> Mapping[str, Any]:
-        """Returns a result file of one JSON object; empty if the run was killed before writing it.
-
-        Raises:
-            UserError: The file changed since it was written.
-        """
+        """Returns a result file of one JSON object; empty if the run was killed before."""
         check_results(self.folder, name)
         path = self.folder / name
         values: Mapping[str, Any] = read_json(path) if path.exists() else {}

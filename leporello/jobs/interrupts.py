@@ -1,30 +1,24 @@
 """Handlers of Ctrl-C, SIGTERM and SIGHUP: the first signal stops cleanly, the second at once."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from leporello.core.environment import process
 from leporello.core.errors import Interrupted, Stopped
 
 
 class Interrupts:
-    """Records the first signal, raises Interrupted at the second, and exits at the third.
-
-    Attributes:
-        signal: Number of the first signal; 0 before it.
-    """
+    """Records the first signal, raises Interrupted at the second, and exits at the third."""
 
     def __init__(self) -> None:
-        self.signal = 0
+        self.signal = 0  # number of the first one
         self._raised = False
         self._earlier_handlers: dict[int, Any] = {}
 
-    def __enter__(self) -> Interrupts:
+    def __enter__(self) -> Self:
         # Python installs handlers only in the main thread; a server's threads use `cancel`.
         if threading.current_thread() is threading.main_thread():
             self._earlier_handlers = {

@@ -72,16 +72,11 @@ class Job:
         return {**names, "examples": self.expected(limit), "signature": dict(self.signature)}
 
     def expected(self, limit: int | None) -> int | None:
-        """Returns the number of examples, at most the limit; None if it is unknown.
-
-        Raises:
-            UserError: The task fails.
-        """
-        source = self.source
-        if not isinstance(source, Sized):
+        """Returns the number of examples, at most the limit; None if it is unknown."""
+        if not isinstance(self.source, Sized):
             return limit
         with task_errors(self.task.name):
-            return min(len(source), limit or sys.maxsize)
+            return min(len(self.source), limit or sys.maxsize)
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
@@ -89,11 +84,7 @@ class Job:
         return self.task.metrics_of(self.source)
 
     def current_data(self) -> str:
-        """Returns the current fingerprint of the task's data.
-
-        Raises:
-            UserError: The task fails.
-        """
+        """Returns the current fingerprint of the task's data."""
         with task_errors(self.task.name):
             return str(self.source.fingerprint())
 
@@ -115,11 +106,7 @@ class RunContext:
 
 
 def prepare(options: JobOptions) -> list[Job]:
-    """Builds and checks the jobs of a run, before any work.
-
-    Raises:
-        UserError: The options, the config or the data have faults; reports all of them if possible.
-    """
+    """Builds and checks the jobs of a run, before any work; reports all faults if possible."""
     pipelines, tasks, config = options.pipelines, options.tasks, options.config
     suite, split, overrides = options.suite, options.split, options.settings
     flags = placement_flags(options.placement)

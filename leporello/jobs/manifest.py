@@ -47,10 +47,7 @@ _OLD = {"limit", "shards", "examples", "failures"}  # keys of older marks, witho
 def write_manifest(
     directory: RunDirectory, jobs: Sequence[Mapping[str, Any]], limits: Mapping[str, JSON]
 ) -> None:
-    """Writes manifest.json and run.yaml; keeps jobs and sizes of earlier runs in the directory.
-
-    Jobs are rows with `pipeline`, `task`, `examples` (None if unknown) and `signature`.
-    """
+    """Writes manifest.json and run.yaml; keeps jobs and sizes of earlier runs in the directory."""
     new = {(job["pipeline"], job["task"]) for job in jobs}
     signatures = directory.jobs()
     earlier = [
@@ -108,9 +105,7 @@ def _git_revision() -> str:
 
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Returns the SHA-256 of files of a folder, by name; empty for missing files."""
-    # Stored beside the results, so that all commands that read them notice a changed file (decision
-    # 48).
+    """Returns the SHA-256 of files by name, which shows changes; empty for missing files."""
     return {name: _sha256(folder / name) for name in names}
 
 
@@ -152,11 +147,7 @@ def changed(folder: Path, *names: str) -> str:
 
 
 def check_results(folder: Path, *names: str) -> None:
-    """Checks that results of a finished run are unchanged.
-
-    Raises:
-        UserError: A file is missing or was changed.
-    """
+    """Raises UserError if a result of a finished run is missing or was changed."""
     if name := changed(folder, *names):
         raise UserError(
             f"{folder / name}: is missing, or changed since the run wrote it; delete it and run"
@@ -167,13 +158,7 @@ def check_results(folder: Path, *names: str) -> None:
 def job_signature(
     pipeline: PipelineSpec, task: TaskSpec, data: str, metrics: Sequence[MetricEntry] = ()
 ) -> dict[str, JSON]:
-    """Returns the inputs that determine the results of one pipeline on one task.
-
-    `data` is the fingerprint of the task's data.
-
-    Raises:
-        UserError: A model is missing.
-    """
+    """Returns the inputs that determine results; `data` is the fingerprint of the task's data."""
     stages = (row for stage in pipeline.stages.items() for row in _depends(pipeline, *stage))
     # `data` covers the content of a task's files.
     sources = [(spec.name, dependencies(spec.cls, {})) for spec in task.spec.all_specs()]
@@ -187,11 +172,7 @@ def job_signature(
 
 
 def readers_of(pipeline: Mapping[str, Any]) -> str:
-    """Returns class and model of a pipeline's readers, such as `Seq2Seq google-t5/t5-base`.
-
-    Args:
-        pipeline: The `pipeline` of a signature. Readers of further roles are named with them.
-    """
+    """Returns class and model of a pipeline's readers, such as `Seq2Seq google-t5/t5-base`."""
     roles = pipeline.get("readers", {})
     names = [_reader(pipeline["reader"]), *(f"{role}: {_reader(roles[role])}" for role in roles)]
     return ", ".join(names)
@@ -207,11 +188,7 @@ def _reader(spec: Mapping[str, Any]) -> str:
 
 
 def metrics_of_run(signature: Mapping[str, Any], names: Iterable[str]) -> dict[str, Metric]:
-    """Returns metrics by name, with the parameters in the signature of a run's job.
-
-    Raises:
-        UserError: A plug-in metric has changed or is missing.
-    """
+    """Returns metrics by name, with the parameters in the signature of a run's job."""
     wanted = [*names]
     entries = signature["task"].get("metrics", [])
     unneeded = METRICS.keys() - set(wanted)  # their libraries may not be installed

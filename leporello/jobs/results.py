@@ -5,8 +5,6 @@ risk follow selective prediction (Geifman and El-Yaniv 2017). The score of an an
 its degree of correctness. The order of answers with equal confidence does not matter.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from itertools import accumulate, groupby
 from operator import itemgetter
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from leporello.config.specs import shortened
 from leporello.core.coverage import PARTS, shares
@@ -45,15 +43,9 @@ _UNITS = ("reads", "characters", "tokens")  # in which a way's costs are counted
 def selectivity(answers: Answers, withheld: int = 0) -> dict[str, float]:
     """Returns the quality of the confidence of answers; empty without answers.
 
-    Returns:
-        `ece`, the expected calibration error, and `aurc`, the area under the risk-coverage curve,
-        0 to 1, lower is better; `at_50`, `at_80`, `at_90`: mean score of the 50, 80 and 90 % of
-        answers with the highest confidence; the numbers of `answers` and `withheld` answers,
-        unless 0.
-
-    Args:
-        answers: Answers that were given.
-        withheld: Number of answers that were withheld because of low confidence.
+    These are `ece`, the expected calibration error, and `aurc`, the area under the risk-coverage
+    curve, 0 to 1, lower is better; `at_50`, `at_80`, `at_90`: mean score of the 50, 80 and 90 % of
+    answers with the highest confidence; the numbers of `answers` and `withheld` answers.
     """
     counts: dict[str, float] = {"answers": len(answers), "withheld": withheld}
     counts = {name: count for name, count in counts.items() if count}
@@ -152,7 +144,7 @@ class Result:
         return marks(sees_gold=self.sees_gold, normalised=self.normalised, tuned=self.tuned)
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Result:
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Returns the result of a row that `row` returned."""
         names = {field.name for field in fields(cls)}
         values = {name: value for name, value in row.items() if name in names}
@@ -241,11 +233,7 @@ class Summary:
     def result(
         self, pipeline: str, task: str, *, sees_gold: bool = False, normalised: bool = False
     ) -> Result:
-        """Returns the result of all examples so far.
-
-        Raises:
-            UserError: A metric fails, or the task has an id twice.
-        """
+        """Returns the result of all examples so far; raises UserError if an id occurs twice."""
         import numpy as np
 
         hashes = np.sort(np.array(self._ids))
@@ -253,8 +241,7 @@ class Summary:
             raise UserError(f"task {task!r} yields an id twice; statistics.jsonl contains all ids")
         scores: dict[str, float] = {}
         for name, metric in self.metrics.items():
-            # A metric that failed on some examples has no score: a mean over the others would
-            # mislead.
+            # A mean over only the examples on which a metric did not fail would mislead.
             if self._statistics[name] and name not in self._faults:
                 scores |= self._aggregate(name, metric)
         failures = self.failures.total()
@@ -296,10 +283,7 @@ class Summary:
 def ways_table(
     title: str, pipelines: Iterable[tuple[str, Mapping[str, Mapping[str, int]]]]
 ) -> ResultTable:
-    """Returns a table with a row per way: its share of the examples, and their mean costs.
-
-    Pipelines are labels with `Result.ways`.
-    """
+    """Returns a table of `Result.ways` by label: shares of the examples, and their mean costs."""
     rows, notes = [], []
     for label, ways in pipelines:
         if not ways:

@@ -1,14 +1,12 @@
 """Splits a task into shards of consecutive documents, and reads the documents of a shard."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Sharded, Task
@@ -33,15 +31,11 @@ class Shard:
         """Number of examples."""
         return sum(document.examples for document in self.documents)
 
-    def part(self, begin: int, end: int) -> Shard:
+    def part(self, begin: int, end: int) -> Self:
         """Returns the shard with some of its documents, which keep their numbers in the task."""
-        before = sum(document.examples for document in self.documents[:begin])
-        return Shard(
-            self.number,
-            self.first_document + begin,
-            self.first_example + before,
-            self.documents[begin:end],
-        )
+        document = self.first_document + begin
+        example = self.first_example + sum(document.examples for document in self.documents[:begin])
+        return type(self)(self.number, document, example, self.documents[begin:end])
 
 
 def cut(
@@ -56,25 +50,21 @@ def cut(
     A shard ends with the document that reaches its number of examples or of bytes of rows. A limit
     of examples affects only the last shard.
     """
-    shard, size = Shard(0, 0, 0, ()), 0
+    number = first_document = first_example = examples = size = 0
     documents: list[DocumentRows] = []
-    examples = 0
     for document in _limited(layout, limit):
         documents.append(document)
         examples += document.examples
         size += document.bytes
         # Cut by the data alone, so one worker and a thousand give the same bytes (decision 29).
         if examples >= shard_examples or size >= shard_bytes:
-            yield dataclasses.replace(shard, documents=tuple(documents))
-            shard = Shard(
-                shard.number + 1,
-                shard.first_document + len(documents),
-                shard.first_example + examples,
-                (),
-            )
+            yield Shard(number, first_document, first_example, tuple(documents))
+            number += 1
+            first_document += len(documents)
+            first_example += examples
             documents, examples, size = [], 0, 0
     if documents:
-        yield dataclasses.replace(shard, documents=tuple(documents))
+        yield Shard(number, first_document, first_example, tuple(documents))
 
 
 def _limited(layout: Iterable[DocumentRows], limit: int | None) -> Iterator[DocumentRows]:
@@ -92,11 +82,7 @@ def layout_of(task: Task, name: str, key: JSON = None) -> Iterator[DocumentRows]
     """Yields the layout of any task.
 
     A task that is not `Sharded` is iterated, which opens all of its documents and checks that ids
-    are unique; `bytes` is then the size of a document's text in UTF-8. Its complete layout is
-    cached under `key`, JSON that determines the examples. None disables caching.
-
-    Raises:
-        UserError: The task fails, yields an invalid example, or yields an id twice.
+    are unique. Its complete layout is cached under `key`, JSON that determines the examples.
     """
     if _is_sharded(task):
         return _sharded_layout(task, name)
@@ -130,11 +116,7 @@ def _iterated_layout(task: Task, name: str) -> Iterator[DocumentRows]:
 
 
 class TaskReader:
-    """Reads the documents of shards in any order, also of several shards in turn.
-
-    A task that is not `Sharded` is iterated, and stays open between shards. This is fast if the
-    numbers of the shards ascend.
-    """
+    """Reads the documents of shards; a task that is not `Sharded` stays open between shards."""
 
     def __init__(self, task: Task, name: str) -> None:
         """Takes a task, and its name for messages."""
@@ -151,10 +133,6 @@ class TaskReader:
         Ids must be unique in a shard; `layout_of` and `Summary` check them in the complete task.
         `closed` contains faults of documents that must not be opened, by their numbers in the
         shard; their examples receive this fault.
-
-        Raises:
-            UserError: The task fails, yields an invalid example, its data have changed, or it
-                cannot yield examples without opening their documents.
         """
         begin = 0
         for number, fault in sorted((closed or {}).items()):

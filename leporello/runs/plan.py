@@ -92,7 +92,6 @@ def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None)
     Calls and tokens are extrapolated from a sample of the documents with unfinished examples.
     """
     directory, factory = RunDirectory(job_directory(jobs, out)), StageFactory()
-    directory.check_version()
     directory.check_stores()
     cache = Cache(cache_directory())
     rates = timed_rates(cache.root)

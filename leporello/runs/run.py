@@ -274,7 +274,6 @@ def _manifest_row(directory: RunDirectory, job: Job, limit: int | None) -> dict[
 
 def _compare(directory: RunDirectory, jobs: Sequence[Job], limits: Limits, *, update: bool) -> None:
     """Raises an error if the directory's run had other settings; with `update`, discards it."""
-    directory.check_version()
     directory.check_stores()
     changed_limits = limits.differences(directory.limits())
     differences = {job.name: (*changes(directory, job), *changed_limits) for job in jobs}

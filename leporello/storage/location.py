@@ -42,8 +42,7 @@ class MissingError(UserError):
 class Location:
     """A file or a folder at a URL; the name `""` denotes the URL itself.
 
-    All methods raise UserError if access is refused, a server does not answer, a package is
-    missing, or a disk is full; they raise `MissingError` if nothing exists at the URL.
+    Methods raise UserError if they fail, and `MissingError` if nothing exists at the URL.
     """
 
     url: str
@@ -59,11 +58,9 @@ class Location:
                 lambda system, path: (path, system.find(path, detail=True)), under
             )
             start = len(root.removesuffix(under).rstrip("/")) + 1
-            # The lock and partial files belong to the protocols of other processes.
             names = {path[start:]: info for path, info in entries.items()}
-            return {
-                n: i for n, i in names.items() if n not in ("", LOCK) and not n.endswith(PARTIAL)
-            }
+            # The lock and partial files belong to the protocols of other processes.
+            return {n: names[n] for n in names if n not in ("", LOCK) and not n.endswith(PARTIAL)}
         return {}
 
     def copy(self) -> Path:

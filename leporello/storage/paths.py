@@ -1,7 +1,5 @@
 """Paths at URLs: parses and checks URLs, and opens their local copies."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
@@ -10,7 +8,7 @@ from errno import ELOOP
 from glob import glob, has_magic
 from os import PathLike
 from pathlib import Path, PosixPath
-from typing import IO, Any
+from typing import IO, Any, Self
 from urllib.parse import parse_qsl
 
 from leporello.core.errors import UserError
@@ -25,10 +23,10 @@ _SIGNS = re.compile(r"(?i)(?:.*[_-])?((api)?key|token|sig|signature|credential|p
 
 
 class RemotePath(PosixPath):
-    """A file or folder at a URL, created by `to_path`; `open` reads this machine's copy.
+    """A file or folder at a URL, created by `to_path`, for all code that takes a path.
 
-    So any code that takes a path can take a URL, including plug-ins. Its text is the URL; its path
-    for the operating system is the copy. Each access checks the version on the server.
+    Its text is the URL; its path for the operating system is this machine's copy. Each access
+    checks the version on the server.
     """
 
     def __str__(self) -> str:
@@ -63,11 +61,11 @@ class RemotePath(PosixPath):
         """Returns whether the URL is a folder; always False for web servers."""
         return self._type() == "directory"
 
-    def iterdir(self) -> Iterator[RemotePath]:  # type: ignore[override]  # Path's is a generator
+    def iterdir(self) -> Iterator[Self]:  # type: ignore[override]  # Path's is a generator
         """Yields the entries of a folder, sorted by name."""
         # Object stores have no folders, only names with slashes.
         for name in sorted({name.split("/")[0] for name in Location(str(self)).files()}):
-            yield RemotePath(f"{self}/{name}")
+            yield type(self)(f"{self}/{name}")
 
     def open(self, mode: str = "r", *args: Any, **kwargs: Any) -> IO[Any]:  # type: ignore[override]  # noqa: ANN401 -- as Path's
         """Opens the local copy, for reading only."""
@@ -75,7 +73,7 @@ class RemotePath(PosixPath):
             raise UserError(f"{self}: cannot be written to; give a path on this machine")
         return super().open(mode, *args, **kwargs)
 
-    def resolve(self, strict: bool = False) -> RemotePath:  # noqa: ARG002, FBT -- as Path's
+    def resolve(self, strict: bool = False) -> Self:  # noqa: ARG002, FBT -- as Path's
         """Returns the path itself, since URLs are absolute."""
         return self
 
@@ -104,10 +102,7 @@ def is_there(text: str) -> bool:
 
 
 def to_path(path: str | Path) -> Path:
-    """Returns a user's path or URL, or a `Path` that was created from a URL, as a path.
-
-    It rejects URLs with a secret, and paths in a circle of links.
-    """
+    """Returns a path or URL as a path; rejects URLs with a secret, and circles of links."""
     if isinstance(path, RemotePath):
         return path
     text = _COLLAPSED.sub(r"\1://", str(path)) if isinstance(path, Path) else path

@@ -6,8 +6,6 @@ lock is replaced, the last writer wins; the other process notices that its token
 it writes anything else.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -21,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
@@ -53,27 +51,20 @@ class LostError(UserError):
 
 @dataclass
 class RemoteRun:
-    """A run at a URL with a local copy; threads, processes and machines may upload concurrently.
-
-    Attributes:
-        url: URL of the run.
-        directory: Local copy.
-        token: Token that the lock must have for uploads; if empty, the lock is not checked.
-        lost: Error after another process has taken over the run; otherwise None.
-    """
+    """A run at a URL with a local copy; threads, processes and machines may upload concurrently."""
 
     url: str
-    directory: Path
-    token: str = ""
-    lost: LostError | None = None
+    directory: Path  # the local copy
+    token: str = ""  # which the lock must have for uploads; if empty, the lock is not checked
+    lost: LostError | None = None  # after another process has taken over the run
 
     def __post_init__(self) -> None:
         if is_web(self.url):
             raise UserError(f"{self.url}: web servers cannot store runs; use a storage service")
 
-    def here(self) -> RemoteRun:
+    def here(self) -> Self:
         """Returns the same run with a copy on a worker's machine."""
-        return RemoteRun(self.url, local_copy("runs", self.url), self.token)
+        return type(self)(self.url, local_copy("runs", self.url), self.token)
 
     def check(self) -> None:
         """Raises LostError if another process has taken over the run; called between steps."""
@@ -81,10 +72,7 @@ class RemoteRun:
             raise self.lost
 
     def put(self, *names: str) -> None:
-        """Uploads files, and folders with all their files; deletes remote files that are gone here.
-
-        Without names it uploads the files that were neither uploaded nor downloaded before.
-        """
+        """Uploads files and folders, or without names all new files; deletes those gone here."""
         location, copied = Location(self.url), {} if names else self._copied()
         if self.token:
             try:
@@ -103,10 +91,7 @@ class RemoteRun:
         self._record(sizes)
 
     def get(self, *names: str) -> None:
-        """Downloads the files under these names, or without names all new and changed files.
-
-        Without names it also deletes local copies of files that are gone at the URL.
-        """
+        """Downloads files and folders, or without names all changed files; deletes those gone."""
         location = Location(self.url)
         remote = {n: info for name in names or [""] for n, info in location.files(name).items()}
         copied = {} if names else self._copied()
@@ -118,8 +103,7 @@ class RemoteRun:
             for name in sorted(remote)
             if copied.get(name, "?") not in marks[name] or not self._file(name).exists()
         ]
-        # In parts that are recorded, so that an interrupted download does not begin again.
-        for start in range(0, len(stale), _AT_ONCE):
+        for start in range(0, len(stale), _AT_ONCE):  # in parts, which the ledger records
             files = dict(stale[start : start + _AT_ONCE])
             location.get(files)
             self._record({name: marks[name][0] or marks[name][1] for name in files})
@@ -146,17 +130,13 @@ class RemoteRun:
         self.put()
 
     def _files(self, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-        """Yields the complete files of the run under some names.
-
-        A store with a journal of SQLite was left by a killed worker. It is incomplete until the
-        next worker has opened it, and is uploaded then.
-        """
+        """Yields the complete files of the run under some names."""
         for top in map(self._file, names):
             for path in [top] if top.is_file() else top.rglob("*"):
                 name = path.relative_to(self.directory)
                 skip = any(part.endswith(PARTIAL) for part in name.parts)
                 skip |= path.name.endswith(_JOURNAL)
-                # Such a store needs its journal, and only SQLite on this machine can apply it.
+                # A killed worker left a journal, which only SQLite on this machine can apply.
                 skip |= path.with_name(path.name + _JOURNAL).exists()
                 if path.is_file() and not skip and not path.name.startswith((".lock", _LEDGER)):
                     yield name.as_posix(), path
@@ -228,13 +208,9 @@ def _refreshed_lock(run: RemoteRun, file: Path) -> Iterator[None]:
 
 
 def _take_lock(location: Location, file: Path) -> str:
-    """Takes the lock and returns its token; raises UserError if another process holds it.
-
-    The caller must be the only process that uses the file's folder. A lock that equals the local
-    file was therefore left by an earlier process of this machine, and is replaced.
-    """
+    """Takes the lock and returns its token; raises UserError if another process holds it."""
     if row := _row(location.read(LOCK)):
-        # The local copy shows that a killed process of this machine left the lock.
+        # Only one process uses the folder: a local copy of the lock is that of a killed one.
         local = _row(file.read_bytes() if file.exists() else b"")
         is_local = (local["host"], local["token"]) == (platform.node(), row["token"])
         if not is_local and time.time() < row["time"] + _STALE:

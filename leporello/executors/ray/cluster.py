@@ -39,9 +39,6 @@ def connected(placement: Placement, modules: Callable[[Path], list[str]]) -> Ite
     """Connects to Ray while the block runs; workers end with the connection.
 
     `modules` returns the folders to send; it may write to the given folder.
-
-    Raises:
-        UserError: The cluster is not reachable, or Ray cannot be started here.
     """
     _set_up()
     import ray
@@ -82,8 +79,7 @@ def _connect(placement: Placement, modules: list[str]) -> None:
         options = {"address": placement.address, "runtime_env": {"py_modules": modules}}
     else:  # not reachable from other machines, and with enough CPUs for all workers
         needed = 0 if placement.workers == "auto" else placement.workers * placement.worker_cpus
-        # Ray starts no worker beyond the cores that it knows, even if workers mostly wait for a
-        # server.
+        # Ray starts no worker beyond the cores that it knows, even if workers wait for a server.
         cpus = max(cores(), math.ceil(needed))
         options.update(num_cpus=cpus, _node_ip_address="127.0.0.1")
     try:
@@ -143,11 +139,7 @@ def resolved(placement: Placement, total: Mapping[str, float]) -> tuple[Placemen
 
 
 def check_capacity(placement: Placement, nodes: Sequence[Mapping[str, float]]) -> None:
-    """Raises if none of these nodes is large enough for a worker, even when idle.
-
-    Raises:
-        UserError: No node is large enough for a worker.
-    """
+    """Raises UserError if none of these nodes is large enough for a worker, even when idle."""
     demands = (
         ("GPU", "worker_gpus", placement.worker_gpus, 1),
         ("CPU", "worker_cpus", placement.worker_cpus, 1),

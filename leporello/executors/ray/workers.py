@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from leporello.cache.source_code import is_own, sources
 from leporello.config.placement import Placement
@@ -55,12 +55,8 @@ class RayWorkers(Workplace):
         self._resources = ExitStack()
         self.workers = 1  # until the cluster is connected
 
-    def __enter__(self) -> RayWorkers:
-        """Connects to Ray.
-
-        Raises:
-            UserError: The cluster is not reachable, or no node is large enough.
-        """
+    def __enter__(self) -> Self:
+        """Connects to Ray."""
         with ExitStack() as opening:
             modules = partial(travelling_modules, self._spec)
             opening.enter_context(connected(self._placement, modules))
@@ -101,15 +97,11 @@ class RayWorkers(Workplace):
 
 
 class _ActorLink:
-    """Connection to an actor; see `WorkerLink`.
-
-    Attributes:
-        answer: Ray's reference to the next message.
-    """
+    """Connection to an actor; see `WorkerLink`."""
 
     def __init__(self, actor: Any) -> None:  # noqa: ANN401 -- type of Ray
         self._actor = actor
-        self.answer = actor.receive.remote()
+        self.answer = actor.receive.remote()  # Ray's reference to the next message
 
     def send(self, message: bytes) -> None:
         """Sends a pickled message; ignores that the actor has died."""
@@ -139,11 +131,7 @@ class ShardActor:
     def __init__(
         self, environment: WorkerEnvironment, spec: bytes, placement: Placement, token: Path | None
     ) -> None:
-        """Starts the process.
-
-        `token` is a file of the driver in the run's directory, which this machine must see; None if
-        the directory need not be shared.
-        """
+        """Starts the process; this machine must see `token`, a file of the driver in the run."""
         environment.apply()
         self._lock = threading.Lock()
         self._fault = b""
