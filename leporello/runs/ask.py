@@ -1,14 +1,12 @@
 """Answers questions about files: one question, or a conversation with everything in memory."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from leporello.cache.store import Cache, warn_of_reuse
 from leporello.config import Config, Pipeline, load_config, loader_of
@@ -60,15 +58,7 @@ class AskSettings(AskOptions):
         return load_config(self.config, options.settings, names)
 
     def build(self, model: str = "") -> Pipeline:
-        """Returns the stages.
-
-        Args:
-            model: Name of the reader's model, see `leporello.models.naming`; if empty, the
-                pipeline's model.
-
-        Raises:
-            UserError: The files or settings contain a mistake or several pipelines.
-        """
+        """Returns the stages, with another model of the reader if one is named."""
         loaded = self.loaded(model)
         points = loaded.select([self.pipeline] if self.pipeline else [])
         if len(points) > 1:
@@ -81,11 +71,7 @@ class AskSettings(AskOptions):
         return points[0].build()
 
     def document(self, files: Sequence[Path]) -> Document:
-        """Loads files, folders, URLs or names of collections as one document.
-
-        Raises:
-            UserError: A file cannot be read, or the loader does not exist.
-        """
+        """Loads files, folders, URLs or names of collections as one document."""
         paths, is_several = self._paths(files)
         cache = Cache(cache_directory()) if self.cached else None
         loader = loader_of(self.loader) if self.loader else None
@@ -96,10 +82,7 @@ class AskSettings(AskOptions):
     def originals(self, files: Sequence[Path]) -> dict[str, Callable[[], bytes]]:
         """Returns functions that read the files of `document`, by their names in the collection.
 
-        A file that is not in a collection has the empty name. The functions raise `UserError`.
-
-        Raises:
-            UserError: A file does not exist.
+        A file that is not in a collection has the empty name.
         """
         paths, is_several = self._paths(files)
         if is_several:
@@ -146,7 +129,7 @@ class Session:
         self._built_readers = BatchReaders(self.stages, self._cache)
 
     @classmethod
-    def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
+    def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Self:
         """Returns a conversation about files, folders or URLs; several are one collection.
 
         The name of a collection in the config is replaced by the collection's files.
@@ -154,7 +137,7 @@ class Session:
         stages = settings.build()  # reports mistakes before a long file is read
         return cls(settings.document(files), settings, stages)
 
-    def about(self, document: Document) -> Session:
+    def about(self, document: Document) -> Self:
         """Returns a new conversation about another document, with the same models."""
         return replace(self, document=document, turns=[])
 
@@ -163,7 +146,7 @@ class Session:
         for session in self.by_file():
             yield session.ask(question)
 
-    def by_file(self) -> Iterator[Session]:
+    def by_file(self) -> Iterator[Self]:
         """Yields a conversation about each file of a collection; without a collection, itself."""
         for number in range(len(self.document.members)):
             yield self.about(member_document(self.document, number))
@@ -268,8 +251,7 @@ class Session:
         read = Read(("\n".join(turns),), f"{_FOLLOW_UP}\n{question}")
         [reply] = self._readers.answering.read([read])
         text = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
-        # A small model often answers instead of rewriting, without a question mark; the original
-        # question is then the better query.
+        # A small model often answers instead of rewriting, without a question mark.
         is_complete = text.endswith("?") or not question.endswith("?")
         return text if is_complete and len(text) < len(question) + _MOST_ADDED else ""
 

@@ -40,10 +40,8 @@ class ExtractedCell:
     value: JSON = None  # value of the field's type; None if the document has none
     unit: str = ""  # unit of a number: the field's, otherwise the document's; empty without one
     span: Span | None = None  # characters of the document that contain the value; None if unknown
-    # Place of the span, such as `report.pdf p. 3`.
-    place: str = ""
-    # Probability that the value is correct; None if no reader returns one.
-    confidence: float | None = None
+    place: str = ""  # place of the span, such as `report.pdf p. 3`
+    confidence: float | None = None  # probability that the value is correct
     reason: str = ""  # reason for a missing value
     failed: bool = False  # whether a failure is the reason
 
@@ -83,11 +81,7 @@ def schema_from(path: Path) -> str:
 
 
 def fields_from(path: Path) -> tuple[AnswerField, ...]:
-    """Returns the fields of an object that a file describes.
-
-    Raises:
-        UserError: See `schema_from`; or the type is not an object, or a field has no description.
-    """
+    """Returns the fields of an object that a file describes; see `schema_from`."""
     fields = fields_of(schema_from(path))
     if not fields:
         raise UserError(
@@ -118,11 +112,7 @@ def check_table(path: Path) -> None:
 
 
 def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[ExtractedRow]:
-    """Yields one row per document, in order; unreadable documents are last, with the reason.
-
-    Raises:
-        UserError: The user made a mistake; failures on a document are in its cells.
-    """
+    """Yields one row per document, in order; unreadable documents are last, with the reason."""
     questions = [(field.question, field.schema) for field in fields]
     for session_of_file in session.by_file():
         document = session_of_file.document
@@ -134,13 +124,7 @@ def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[Extract
 
 
 def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
-    """Writes a table atomically, with each field's value, place and confidence.
-
-    The suffix decides the format.
-
-    Raises:
-        UserError: The file cannot be written.
-    """
+    """Writes a table atomically, with each field's value, place and confidence."""
     part = path.with_name(f".{path.name}.part")
     try:
         if path.suffix.lower() == ".parquet":
@@ -177,11 +161,7 @@ def _cell(document: Document, field: AnswerField, attempt: Answer | UserError) -
 def _with_unit(
     cell: ExtractedCell, field: AnswerField, document: Document, *, copied: bool
 ) -> ExtractedCell:
-    """Returns a cell with its number in the field's unit.
-
-    Raises:
-        UnitError: The number cannot be converted, or the field's type does not allow the result.
-    """
+    """Returns a cell with its number in the unit of its field; raises UnitError."""
     value, span = cell.value, cell.span
     if isinstance(value, bool) or not isinstance(value, (int, float)) or span is None:
         return cell

@@ -46,11 +46,7 @@ _log = logging.getLogger("leporello")
 
 
 def job_groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Yields groups of jobs that have the same task, readers and placement, to run together.
-
-    Grouping keeps only one reader's model in memory, and lets the pipelines share chunks and
-    indexes of a document.
-    """
+    """Yields groups with the same task, readers and placement, which share a model, chunks and indexes."""
     groups: dict[str, list[Job]] = {}
     for job in jobs:
         readers = {role: spec.resolved() for role, spec in job.pipeline.readers.items()}
@@ -87,12 +83,7 @@ class JobGroup:
         self._over_budget: list[ShardOrder] = []
 
     def run(self, *, retry: bool) -> None:
-        """Runs the unfinished examples, and the failed ones only to retry them.
-
-        Raises:
-            UserError: The user made a mistake; finished examples remain stored.
-            Stopped: The run must stop.
-        """
+        """Runs the unfinished examples, and the failed ones only to retry them."""
         has_work = not all(map(self._is_merged, self.files))
         if retry:
             counts = (counts for finished in self._finished for counts in finished.values())
@@ -110,16 +101,11 @@ class JobGroup:
         """Counts the finished shards, without those whose store is damaged or lost."""
         for index, files in enumerate(self.files):
             finished, run = files.finished(), self._runs[index]
-            # Every row is checked now, so that a damaged shard runs again instead of failing the
-            # merge.
+            # Every row is checked, so that a damaged shard runs again instead of failing the merge.
             self._finished[index] = {n: c for n, c in finished.items() if c.key.run == run}
 
     def close(self) -> list[Result]:
-        """Writes the result files from the finished examples, even if some are missing.
-
-        Raises:
-            UserError: The files cannot be written.
-        """
+        """Writes the result files from the finished examples, even if some are missing."""
         try:
             self._fetch_stores()
             return [self._result(index) for index in range(len(self.jobs))]
@@ -169,8 +155,7 @@ class JobGroup:
     def _find_sizes(self, executor: Executor, check: Callable[[], None]) -> None:
         """Finds the batch sizes once, before the first shard, as results depend on them."""
         batchings = map(batching_of, self._stages[0].readers.values())
-        # Measured once and stored: another size on resumption would form other batches (decision
-        # 3).
+        # Measured once and stored: another size would form other batches (decision 3).
         if any(batching and batching.finds for batching in batchings) and not self._sizes:
             for result in executor.run([FIND_SIZES], lambda _: check()):
                 if result.outcome == "died":
@@ -217,8 +202,7 @@ class JobGroup:
         if result.outcome == "spent":
             if any(budget.is_spent for budget in self._budgets.values()):
                 raise BudgetSpentError(result.error)
-            # A worker's share is spent, but not the whole budget: another worker may still have
-            # some.
+            # A worker's share is spent, but another worker may still have some.
             self._over_budget.append(self._open_orders[result.shard])
         elif result.outcome == "finished":
             self._open_orders.pop(result.shard, None)
@@ -246,8 +230,7 @@ class JobGroup:
             limits=context.limits,
             cache=context.cache.root if context.cache else None,
             selectors=job.placement.selectors,
-            # New at each start: deaths under an earlier driver do not count, as the machine may
-            # have ended.
+            # New at each start: deaths under an earlier driver do not count.
             driver=secrets.token_hex(8),
             remote=context.remote,
             # Workers build the task again: an object of a plug-in may not survive pickling.

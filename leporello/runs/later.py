@@ -26,11 +26,7 @@ from leporello.metrics.protocol import is_later
 def later_statistics(job: Job, files: JobFiles, context: RunContext) -> tuple[JsonTable, str]:
     """Returns the statistics of metrics that are computed after all reads, by example number.
 
-    Missing statistics are computed first. The second value is the reason why the computation
-    stopped early, or empty.
-
-    Raises:
-        UserError: A metric fails.
+    Missing ones are computed first. The second value is the reason for an early stop, or empty.
     """
     table, missing = JsonTable(), 0
     all_metrics = metrics_of(job.metrics).items()
@@ -70,14 +66,9 @@ def _predictions(files: JobFiles) -> Iterator[tuple[int, str]]:
 
 
 def _compute(
-    table: JsonTable,
-    metrics: Mapping[str, Metric],
-    job: Job,
-    files: JobFiles,
-    context: RunContext,
-    *,
-    missing: int,
-) -> None:
+    table: JsonTable, metrics: Mapping[str, Metric], job: Job, files: JobFiles,
+    context: RunContext, *, missing: int,
+) -> None:  # fmt: skip
     title = f"{', '.join(metrics)} of {job.name}"
     examples = enumerate(checked(job.source.examples, job.task.name))
     files.folder.mkdir(parents=True, exist_ok=True)

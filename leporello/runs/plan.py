@@ -40,9 +40,7 @@ class StagePlan:
 
     kind: str  # `chunks`, `passages` or `index`
     stage: str  # the stage that computes it, as a call of its class
-    # Number of times it is needed: once per document, or once per example if the chunker takes the
-    # question.
-    needed: int = 0
+    needed: int = 0  # once per document, or per example if the chunker takes the question
     kept: int = 0  # number of these that are cached
     pipelines: list[str] = field(default_factory=list)
 
@@ -54,12 +52,9 @@ class PlannedJob:
     pipeline: str
     task: str
     directory: Path
-    # Stages, each as a call of its class with the parameters from the config.
-    stages: tuple[str, ...]
+    stages: tuple[str, ...]  # as calls of their classes with the parameters from the config
     placement: Placement
-    # Differences from an earlier run in this directory; if there are any, the run requires
-    # `--update`.
-    changed: tuple[str, ...]
+    changed: tuple[str, ...]  # differences from an earlier run here, which require `--update`
     documents: int = 0  # number of documents with unfinished examples
     examples: int = 0
     done: int = 0  # number of examples that an earlier run has finished, including failures
@@ -67,30 +62,22 @@ class PlannedJob:
     characters: int = 0  # number of characters of the documents with unfinished examples
     steps: tuple[int, ...] = ()  # indices into the plan's steps
     calls: int = 0  # number of remaining reads, extrapolated
-    # Number of input tokens of these reads, extrapolated; 0 if the reader counts none.
-    tokens: int = 0
-    # Whether calls and tokens come from trying examples up to their first reads, rather than from
-    # finished examples.
-    at_least: bool = False
-    # Seconds of chunking and retrieval, from past timings; None without timings.
-    select_seconds: float | None = None
-    read_seconds: float | None = None  # seconds of reading, from past timings; None without timings
+    tokens: int = 0  # number of input tokens of these reads; 0 if the reader counts none
+    at_least: bool = False  # whether calls and tokens come from first reads of unfinished examples
+    select_seconds: float | None = None  # of chunking and retrieval; None without past timings
+    read_seconds: float | None = None  # of reading; None without past timings
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """A plan over all pipelines and tasks."""
 
-    # Steps that compute chunks, passages and indexes; shared steps are listed once.
     steps: tuple[StagePlan, ...]
-    jobs: tuple[PlannedJob, ...]  # planned jobs, one per pipeline and task
+    jobs: tuple[PlannedJob, ...]  # one per pipeline and task
 
 
 def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None) -> RunPlan:
-    """Counts the remaining work after reading the tasks' data, earlier results and the cache.
-
-    Calls and tokens are extrapolated from a sample of the documents with unfinished examples.
-    """
+    """Counts the remaining work; calls and tokens are extrapolated from a sample of documents."""
     directory, factory = RunDirectory(job_directory(jobs, out)), StageFactory()
     directory.check_stores()
     cache = Cache(cache_directory())
@@ -171,10 +158,7 @@ class _JobCounter:
             self._documents[index] = group
 
     def _derived(self, group: Sequence[Example]) -> Iterator[tuple[tuple[str, ...], list[bool]]]:
-        """Yields the results that a document needs, and whether each of them is cached.
-
-        A result is named by its kind, its stage and the stages before it.
-        """
+        """Yields results that a document needs, by kind and stages, and whether they are cached."""
         chunker, retriever = self.stages.chunker, self.stages.retriever
         questions = [e.question for e in group] if asks_question(chunker) else [None]
         document, task = group[0].document, self.job.task.name
@@ -200,10 +184,7 @@ class _JobCounter:
         return all(key is not None and self.cache.holds(kind, key) for kind, key in keys)
 
     def estimated(self, rates: Mapping[tuple[str, str], float]) -> PlannedJob:
-        """Returns the planned job with its reads, tokens and seconds, from those of the sample.
-
-        `rates` are seconds per unit in past runs, by stage and unit.
-        """
+        """Returns the planned job with its reads, tokens and seconds; `rates` are of past runs."""
         planned, pipeline = self.planned, self.job.pipeline
         self._count_reads()
         share = (planned.examples - planned.done) / (len(self._reads) or 1)

@@ -220,10 +220,7 @@ def _verified(result: Run, jobs: Sequence[Job], context: RunContext) -> Run:
 
 
 def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
-    """Runs unfinished examples; if all are finished, runs failed ones again.
-
-    After a stop, the other groups of jobs only write their result files.
-    """
+    """Runs unfinished examples; if all are finished, runs failed ones again."""
     files = [JobFiles(context.directory, job.pipeline.name, job.task.name) for job in jobs]
     # Only in a finished run. A run that was killed is the same command too: if it retried failures
     # on the way, their reads would join batches of other examples (decision 12).
@@ -235,7 +232,7 @@ def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
         position = f"{number} of {len(groups)}: " if len(groups) > 1 else ""
         group = JobGroup(of_group, context, position)
         try:
-            if not stopped:
+            if not stopped:  # afterwards the groups only write their result files
                 group.run(retry=retry)
         except Stopped as reason:
             stopped = str(reason)

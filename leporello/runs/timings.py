@@ -62,9 +62,8 @@ def timed_rates(root: Path) -> Mapping[tuple[str, str], float]:
     with suppress(OSError):  # the file is missing or not readable
         _check(root / _FILE)
         for line in (root / _FILE).read_bytes().splitlines():
-            with suppress(
-                ValueError, KeyError, TypeError, ZeroDivisionError
-            ):  # a kill cut the line
+            # A kill may cut a line.
+            with suppress(ValueError, KeyError, TypeError, ZeroDivisionError):
                 row = json.loads(line)
                 rates[row["stage"], row["unit"]].append(row["seconds"] / row["count"])
     # A median, since one run on a busy machine must not change the estimates.

@@ -28,8 +28,8 @@ _SHARE = 0.05
 class ResultDifference:
     """A field of a prediction that differed when its example was run again."""
 
-    pipeline: str  # name of the pipeline
-    task: str  # name of the task
+    pipeline: str
+    task: str
     example: str  # id of the example
     field: str  # name of the prediction's field
     was: JSON  # value in the run
@@ -45,11 +45,7 @@ class Verification:
 
 
 def verify_job(job: Job, context: RunContext) -> Verification:
-    """Runs a random 5 % of a job's finished examples again, without cache and store.
-
-    The batches differ from those of the run. Outputs that depend on the batch may therefore differ,
-    which is not an error.
-    """
+    """Runs a random 5 % of a job's finished examples again, in other batches and without cache."""
     files = JobFiles(context.directory, job.pipeline.name, job.task.name)
     end = sys.maxsize if context.limit is None else context.limit
     failures = {row.number: row.failure for row in files.statistics() if row.number < end}
@@ -62,9 +58,8 @@ def verify_job(job: Job, context: RunContext) -> Verification:
     for example in files.examples():
         if example.statistics.number in sample:
             assert example.prediction is not None
-            differences += _differences(
-                job, example.prediction, second_run[example.statistics.number]
-            )
+            again = second_run[example.statistics.number]
+            differences += _differences(job, example.prediction, again)
     verification = Verification(count, tuple(differences))
     write_json(files.folder / "verify.json", asdict(verification))
     return verification

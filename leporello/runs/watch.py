@@ -45,11 +45,7 @@ class Watch:
     """Follows the shards of a run, reading each finished store once."""
 
     def __init__(self, run: Path) -> None:
-        """Opens a run's directory without reading its stores.
-
-        Raises:
-            UserError: The directory has no run.
-        """
+        """Opens a run's directory without reading its stores."""
         self.directory = RunDirectory.of_run(run)
         self.directory.check_stores()
         self._followed: dict[tuple[str, str], _FollowedJob] = {}
@@ -62,12 +58,8 @@ class Watch:
     def look(self) -> list[JobProgress]:
         """Returns the current progress of each pipeline on each task."""
         rows = read_rows(self.directory.workers) if self.directory.workers.exists() else ()
-        died = Counter(
-            (name, row["task"])
-            for row in rows
-            for name in row["pipelines"]
-            if row["outcome"] == "died"
-        )
+        died_rows = (row for row in rows if row["outcome"] == "died")
+        died = Counter((name, row["task"]) for row in died_rows for name in row["pipelines"])
         signatures = self.directory.jobs()
         for job in signatures.keys() - self._followed.keys():
             files = JobFiles(self.directory, *job)

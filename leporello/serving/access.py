@@ -40,10 +40,9 @@ _HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AccessControl:
-    """Refuses requests for another host, without the token, or from pages of other sites.
+    """Refuses requests for another host, without the bearer token, or from pages of other sites.
 
-    Requests have the token as a bearer token. A cookie would be sent to the servers of other users
-    too, since browsers send cookies to all ports of a host.
+    A cookie would go to the servers of other users too, as browsers send it to all ports of a host.
     """
 
     app: ASGIApp
@@ -88,8 +87,7 @@ class AccessControl:
 class LimitedConnection(H11Protocol):
     """Connection that is closed if its client sends no request.
 
-    Clients without the token can open connections, and would otherwise use up the files of the
-    process, so that the owner could not connect.
+    Clients without the token could otherwise use up the files of the process.
     """
 
     _idle: dict[LimitedConnection, asyncio.TimerHandle] = {}  # noqa: RUF012 -- of all connections
@@ -127,10 +125,7 @@ class TooLargeError(UserError):
 
 
 async def limited(blocks: AsyncIterator[bytes], limit: int, name: str) -> AsyncIterator[bytes]:
-    """Yields the blocks of a request while their total is within a limit in bytes.
-
-    A larger request is a TooLargeError, found while it arrives: clients may send any length.
-    """
+    """Yields the blocks of a request; raises TooLargeError when it exceeds a limit in bytes."""
     size = 0
     async for block in blocks:
         size += len(block)

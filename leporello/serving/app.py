@@ -192,13 +192,9 @@ def serve(
     ready: Callable[[str], None] = print,
     originals: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
 ) -> None:
-    """Serves a conversation until Ctrl-C or SIGTERM.
+    """Serves a conversation on 127.0.0.1 until Ctrl-C or SIGTERM; port 0 chooses a free port.
 
-    Args:
-        session: Conversation about the files from the command line.
-        port: Port on 127.0.0.1; 0 chooses a free port.
-        ready: Function that receives the address with the token when the server is ready.
-        originals: Functions that read the files; see `AskSettings.originals`.
+    `ready` receives the address with the token; for `originals` see `AskSettings.originals`.
     """
     import uvicorn
 

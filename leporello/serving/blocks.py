@@ -41,28 +41,20 @@ _COLUMNS = re.compile(r"\S {3,}\S")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a text with one shape.
+    """A part of a text with one shape."""
 
-    Attributes:
-        kind: Shape: in `lines` and `code` line breaks are kept, elsewhere they are blanks.
-        level: Level of a heading from 1, depth of an item from 0; 1 for the first rows of a table.
-        names: Columns of a table whose cells repeat them: `Price: 3`.
-        markdown: Whether emphasis marks have a meaning.
-    """
-
-    kind: Kind
+    kind: Kind  # in `lines` and `code` line breaks are kept, elsewhere they are blanks
     start: int
     end: int
-    level: int = 0
-    names: tuple[str, ...] = ()
-    markdown: bool = False
+    level: int = 0  # of a heading from 1, of an item from 0; 1 for the first rows of a table
+    names: tuple[str, ...] = ()  # columns of a table whose cells repeat them: `Price: 3`
+    markdown: bool = False  # whether emphasis marks have a meaning
 
 
 def blocks(document: Document, start: int, end: int) -> tuple[tuple[Block, ...], Span]:
     """Returns the blocks that intersect a range, and the range from the first to the next block.
 
-    Consecutive ranges contain all text. Only the regions around the range are divided into blocks,
-    since a text may have many megabytes.
+    Only the regions around the range are divided, since a text may have many megabytes.
     """
     regions: Sequence[int] = document.memo("regions", partial(_regions, document.text))
     first = bisect_right(regions, start, hi=len(regions) - 1) - 1

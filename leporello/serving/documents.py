@@ -46,19 +46,12 @@ class DocumentEntry(BaseModel):
 
 @dataclass
 class OpenDocuments:
-    """Conversations by number, one per document.
+    """Conversations by number, one per document."""
 
-    Attributes:
-        sessions: Conversations; the first is about the files from the command line.
-        largest: Maximum size of an added file in bytes.
-        room: Remaining bytes for added files.
-        originals: For each document, functions that read its PDF files, by name in the collection;
-            a single file has the empty name. Added files are in memory.
-    """
-
-    sessions: list[Session]
-    largest: int = 64 * 2**20
-    room: int = field(default=256 * 2**20)
+    sessions: list[Session]  # the first is about the files from the command line
+    largest: int = 64 * 2**20  # bytes of an added file
+    room: int = 256 * 2**20  # remaining bytes for added files
+    # For each document, functions that read its PDF files; see `AskSettings.originals`.
     originals: list[Mapping[str, Callable[[], bytes]]] = field(default_factory=lambda: [{}])
 
     async def add(self, name: str, data: AsyncIterator[bytes]) -> int:
@@ -176,10 +169,7 @@ def _excerpt(document: Document, span: Span) -> dict[str, Any]:
 
 
 def _sentences(document: Document, span: Span) -> Span:
-    """Returns the sentences around an answer, or the row of a table.
-
-    If the answer is a complete sentence, the sentences before and after it are included.
-    """
+    """Returns the sentences around an answer, or the row of a table."""
     near, _ = blocks(document, max(0, span.start - _AROUND), span.end + _AROUND)
     for block in near:
         for row in cells(document.text, block) if block.kind == "table" else ():
@@ -191,17 +181,14 @@ def _sentences(document: Document, span: Span) -> Span:
     ends = [low, *sentence_starts(document.text, low, high), high]
     first = bisect_right(ends, span.start) - 1
     last = bisect_left(ends, span.end)
+    # An answer that is a complete sentence gets the sentences before and after it.
     if document.text[ends[first] : ends[last]].strip() == document.text[span.start : span.end]:
         first, last = max(0, first - 1), min(len(ends) - 1, last + 1)
     return Span(ends[first], ends[last])
 
 
 def piece(document: Document, start: int, end: int) -> dict[str, Any]:
-    """Returns the blocks of a range, their text, and the places that begin in it.
-
-    The range is extended to complete blocks with the white space after them, so that the next piece
-    begins where this piece ends.
-    """
+    """Returns a range extended to complete blocks, their text, and the places that begin in it."""
     chosen, span = blocks(document, start, max(start, min(end, start + _PIECE)))
     all_places: list[Member | Place] = [*document.members, *document.places]
     return {

@@ -43,10 +43,7 @@ class DocumentsReply(BaseModel):
 
 
 def tool_routes(session_of: Callable[[int], Session]) -> list[Route]:
-    """Returns the routes of the tools, of their description and its page.
-
-    `session_of` returns the conversation about the document with a number.
-    """
+    """Returns the routes of the tools, whose documents have numbers, and of their description."""
     return [
         *(Route(f"/{t.__name__}", _endpoint(t, session_of), methods=["POST"]) for t in TOOLS),
         Route("/openapi.json", _description),
@@ -103,9 +100,7 @@ def _request_of(tool: Callable[..., BaseModel]) -> type[BaseModel]:
 @cache
 def openapi() -> Mapping[str, Any]:
     """Returns the OpenAPI description of the HTTP API."""
-    # From the signatures of the tools. FastAPI would save eighty lines, but add a package to each
-    # base install, and its page loads scripts from elsewhere, which our policy forbids (decision
-    # 43).
+    # FastAPI would save eighty lines, but its page loads scripts from elsewhere (decision 43).
     replies = {tool: signature(tool, eval_str=True).return_annotation for tool in TOOLS}
     shown = [ErrorReply, DocumentsReply, *replies.values()]
     _, schemas = models_json_schema(

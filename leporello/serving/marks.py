@@ -61,10 +61,7 @@ def cells(text: str, block: Block) -> list[list[tuple[int, int, int]]]:
 
 
 def separators(text: str, block: Block) -> Ranges:
-    """Returns the ranges between cells (`gap`) and rows (`newline`) of a table, and its emphasis.
-
-    An excerpt shows a row as a line, with the names of columns.
-    """
+    """Returns the ranges between cells (`gap`) and rows (`newline`), and a table's emphasis."""
     between, at, kind = Ranges(), block.start, "syntax"
     for row in cells(text, block):
         for start, end, _ in row:
@@ -97,7 +94,6 @@ def _prefixes(text: str, block: Block, row: Sequence[tuple[int, int, int]]) -> R
 def _inline(text: str, start: int, end: int) -> Ranges:
     marked: Ranges = []
     for match in _INLINE.finditer(text, start, end):
-        kind = match.lastgroup or ""
         kind = next(k for k in ("code", "strong", "em", "link", "break") if match[k] is not None)
         if kind == "break":
             marked.append((*match.span(), kind))
