@@ -113,9 +113,7 @@ def signature_of(classes: Iterable[tuple[str, Dependencies]]) -> dict[str, JSON]
 
 
 def dependencies(
-    cls: type,
-    parameters: Mapping[str, object],
-    content: Callable[[str], str] = model_fingerprint,
+    cls: type, parameters: Mapping[str, object], content: Callable[[str], str] = model_fingerprint
 ) -> Dependencies:
     """Returns the dependencies of an object's results, apart from its parameters.
 

@@ -23,7 +23,7 @@ _CHARACTERS_AHEAD = 8_000_000
 
 # Selection for an example: hits as (start, end, score), unchunked characters, notes. Spans, not
 # chunks, so that the document is not sent back.
-_Spans: TypeAlias = "tuple[list[tuple[int, int, float]], int, tuple[str, ...]]"
+_Spans: TypeAlias = tuple[list[tuple[int, int, float]], int, tuple[str, ...]]
 # Selections of one pipeline for the examples on a document, and the seconds that they took.
 Selected: TypeAlias = tuple[Sequence[Selection | ExampleError], float]
 

@@ -48,10 +48,7 @@ class ShardWorker:
     """Runs shards of one batch."""
 
     def __init__(
-        self,
-        spec: JobGroupSpec,
-        listener: Listener,
-        connected: Callable[[], None] | None = None,
+        self, spec: JobGroupSpec, listener: Listener, connected: Callable[[], None] | None = None
     ) -> None:
         """Builds the pipelines; models load on first use.
 

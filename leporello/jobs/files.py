@@ -20,14 +20,7 @@ from leporello.core.records import JSON, Chunk, Document
 from leporello.engine.database import StoreCounts, counts_in, finished_in, passages_in
 from leporello.engine.results.finished import TRACEBACKS, ExampleStatistics, FinishedRow
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.manifest import (
-    MERGED,
-    changed,
-    check_results,
-    checksums,
-    read_mark,
-    write_mark,
-)
+from leporello.jobs.manifest import MERGED, changed, check_results, checksums, read_mark, write_mark
 from leporello.jobs.results import Summary
 
 RESULTS = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "statistics.jsonl")
@@ -160,12 +153,7 @@ class JobFiles:
         return [self.folder / name for name in names]
 
     def merge(
-        self,
-        summary: Summary,
-        *,
-        limit: int | None,
-        complete: bool,
-        later: JsonTable | None = None,
+        self, summary: Summary, *, limit: int | None, complete: bool, later: JsonTable | None = None
     ) -> None:
         """Writes the results of all finished examples, in the order of the task, in bounded memory.
 

@@ -11,13 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leporello.config import (
-    PipelineSpec,
-    PlacementSpec,
-    TaskSpec,
-    load_config,
-    placement_flags,
-)
+from leporello.config import PipelineSpec, PlacementSpec, TaskSpec, load_config, placement_flags
 from leporello.config.layers import Layers
 from leporello.config.loading import check_files
 from leporello.config.metrics import entry_of, metrics_of, specs_of

@@ -46,7 +46,7 @@ _log = logging.getLogger("leporello")
 
 
 def job_groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Yields groups with the same task, readers and placement, which share a model, chunks and indexes."""
+    """Yields groups with the same task, readers and placement, which share models and chunks."""
     groups: dict[str, list[Job]] = {}
     for job in jobs:
         readers = {role: spec.resolved() for role, spec in job.pipeline.readers.items()}

@@ -39,10 +39,7 @@ def _keep_key(response: httpx2.Response) -> None:
 
 
 _client = httpx2.Client(
-    follow_redirects=True,
-    timeout=_TIMEOUT,
-    headers=_HEADERS,
-    event_hooks={"response": [_keep_key]},
+    follow_redirects=True, timeout=_TIMEOUT, headers=_HEADERS, event_hooks={"response": [_keep_key]}
 )
 
 
