@@ -78,8 +78,7 @@ class Dependencies:
             "libraries": {**self.libraries},
             "python": _python(),
         }
-        # A run's signature omits the machine, since its workers may differ from its driver
-        # (decision 30).
+        # A run's signature omits the machine: workers may differ from the driver (decision 30).
         if self.models:  # the last digits of a model's numbers differ between machines
             values["machine"] = _machine()
         optional: dict[str, JSON] = {
@@ -288,8 +287,7 @@ def _identity(stage: object, without: Collection[str]) -> dict[str, JSON]:
     cls: Any = type(stage)
     parameters = {n: value for n, value in parameters_of(stage).items() if n not in without}
     classes = (cls, *own_backends(cls, parameters))
-    # `repeatable = False` keeps results that depend on a server or a clock out of the cache
-    # (decision 48).
+    # Results that depend on a server or a clock are not repeatable (decision 48).
     if (class_name := public_name(cls)) is None or not all(map(is_repeatable, classes)):
         raise UnknownParametersError
     return {

@@ -30,8 +30,7 @@ _registered: set[tuple[Path, int]] = set()
 
 PARTIAL = ".partial"  # suffix of unfinished files
 
-# Files of this size or more are mapped into memory. Smaller ones are read: mapping would cost as
-# much, and every map uses a file descriptor.
+# Files of this size or more are mapped into memory; for smaller ones a map would cost as much.
 _MAPPED = 2**18
 _CRC = b'"crc32":"'  # unique in a header, since JSON strings escape their quotes
 _NO_CRC = b"00000000"
@@ -136,8 +135,10 @@ def pack(key: str, value: object) -> bytearray | None:
         return None
     arrays = {n: np.asarray(v, order="C") for n, v in value.items() if type(v) is np.ndarray}
     plain = {name: item for name, item in value.items() if name not in arrays}
+    # Arrays of objects or texts would need pickle, which can run code (decision 9).
+    is_numeric = all(a.dtype.isnative and a.dtype.name in _TYPES.values() for a in arrays.values())
     try:
-        if not all(map(_is_numeric, arrays.values())) or not _is_json(plain):
+        if not is_numeric or not _is_json(plain):
             return None
         metadata = {"recipe": key, "values": json.dumps(plain), "crc32": _NO_CRC.decode()}
         content = bytearray(save(arrays, metadata))
@@ -146,11 +147,6 @@ def pack(key: str, value: object) -> bytearray | None:
     position = content.index(_CRC) + len(_CRC)
     content[position : position + len(_NO_CRC)] = b"%08x" % zlib.crc32(content)
     return content
-
-
-def _is_numeric(array: NDArray[Any]) -> bool:
-    # Arrays of objects or texts would need pickle, which can run code (decision 9).
-    return array.dtype.isnative and array.dtype.name in _TYPES.values()
 
 
 def _is_json(value: object) -> bool:

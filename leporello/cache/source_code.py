@@ -22,8 +22,7 @@ from leporello.core.environment.classes import file_module_name
 
 _FOR_TYPES = "TYPE_CHECKING"
 _OWN = "leporello"  # this package, which also contains the stages
-# Import statements of our own modules, which ruff formats. Parsing only these instead of complete
-# modules saves 0.1 CPU seconds per run.
+# Import statements of our own modules. Parsing only these saves 0.1 CPU seconds per run.
 _STATEMENT = re.compile(
     rb"^if TYPE_CHECKING:\n(?:[ \t].*\n|\n)+"
     rb"|^[ \t]*((?:from [.\w]+ )?import (?:\([^()]*\)|[^\n]+))",
@@ -37,8 +36,7 @@ class Sources:
 
     # Shortened SHA-256 of each local file, by module; empty for an installed class.
     hashes: Mapping[str, str]
-    # Packages outside the local modules that each local module imports; for an installed class, its
-    # package.
+    # Further packages that each local module imports; for an installed class, its package
     libraries: Mapping[str, frozenset[str]]
     files: Mapping[str, Path]  # path of each local module, by name
 

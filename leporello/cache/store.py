@@ -97,11 +97,12 @@ class Cache:
         except DamagedEntryError as error:
             _log.warning("%s is damaged (%s); it is removed and computed again", path, error)
             with suppress(OSError):
-                # Only this entry is lost; in one database a damaged page would cost everything
-                # (decision 9).
+                # Only this entry is lost; damage to a database would cost all (decision 9).
                 path.unlink()
             return None
-        _touch(path, last_use)
+        if time.time() - last_use > _HOUR:  # rarely, to save writes
+            with suppress(OSError):  # the folder may be read-only
+                os.utime(path)
         register(self.root)
         collect_reuse(_names({**key}))
         return value
@@ -174,13 +175,6 @@ class Cache:
         key = hashlib.sha256(text.encode()).hexdigest()
         # 256 folders: some file systems are slow with a million files in one.
         return self.root / f"entries/v1/{kind}/{key[:2]}/{key}{_SUFFIX}"
-
-
-def _touch(path: Path, last_use: float) -> None:
-    """Updates the time of an entry's last use, at most once per hour to save writes."""
-    if time.time() - last_use > _HOUR:
-        with suppress(OSError):  # the folder may be read-only
-            os.utime(path)
 
 
 @cache

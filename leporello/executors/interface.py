@@ -85,8 +85,7 @@ class ShardOrder:
     retry: bool = False  # whether failed examples run again
     # Budgets that readers of all workers share, by role.
     budgets: Mapping[str, SharedBudget] = field(default_factory=dict)
-    # Cause of death of the last worker that ran the shard, such as `was killed by signal 9`; empty
-    # if no worker has died.
+    # Cause of death of the last worker that ran the shard; empty if none has died
     cause: str = ""
     blame: int = 1  # number of deaths that this death counts as
 

@@ -207,22 +207,21 @@ def _log_ignored(raised: sys.UnraisableHookArgs | threading.ExceptHookArgs) -> N
 def _log_to_file(path: Path) -> None:
     """Appends log messages of this process to a file, which the first message creates."""
     handler = _LogFile(path, encoding="utf-8", errors="backslashreplace", delay=True)
-    handler.setFormatter(_WithoutKeys("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.getLogger().addHandler(handler)
 
 
 class _LogFile(logging.FileHandler):
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns the message without API keys."""
+        return redact(super().format(record))
+
     def _open(self) -> TextIOWrapper:
         Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
         return super()._open()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 -- logging's name
         """Ignores a full disk, which is reported when results are written."""
-
-
-class _WithoutKeys(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return redact(super().format(record))
 
 
 class _DriverConnection:

@@ -169,8 +169,7 @@ class JobFiles:
                 examples = failures = 0
                 for row in finished_in(self.store(shard)):
                     predictions, calls, failed, statistics = files
-                    # A store has examples as the lines of these files, so that they are copied
-                    # without parsing (decision 49).
+                    # A store has the lines of these files, which need no parsing (decision 49).
                     (failed if row.failed else predictions).write(row.lines[0])
                     calls.write(row.lines[1])
                     statistics.write(_scored(row, summary, later))

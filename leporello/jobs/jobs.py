@@ -212,10 +212,7 @@ def _fingerprints(
     if faults:
         raise ConfigError(faults)
     if messages:
-        flags = " ".join(f"--task {name}" for name in fingerprints)
-        raise UserError(
-            "\n".join([*messages, *([f"the others run with {flags}"] if flags else [])])
-        )
+        raise UserError("\n".join(messages))
     return fingerprints
 
 

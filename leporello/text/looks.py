@@ -53,8 +53,7 @@ _LINES = 2**14  # bytes of lines that are examined: chardet takes 2 ms per KiB
 _BEFORE = 200  # bytes that are examined before the first byte beyond ASCII of a line
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _ESCAPES = b"\x1b$"  # with which ISO-2022 begins characters of two bytes
-# Characters beyond ASCII per undecodable byte in UTF-8 with faults, these included; texts in other
-# encodings have at most 1.4.
+# Characters beyond ASCII per undecodable byte in UTF-8 with faults; other encodings have 1.4.
 _MOSTLY = 2
 _FEWEST = 20  # bytes of a text that identify an encoding
 _LIKELY = 0.9  # share of the highest confidence from which an encoding is considered

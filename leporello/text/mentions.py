@@ -88,8 +88,7 @@ def _mentions_of(text: str, name: Name) -> Iterator[Span]:
     """
     # In a text without capitals, names in small letters count (decision 14).
     has_capitals = not text.islower()
-    # With these counts, `Will you?` is not a mention of Will, and no list of common words is needed
-    # (decision 14).
+    # With these counts, `Will you?` does not mention Will, without a list of words (decision 14).
     lower_counts = [0] * len(name.phrases)
     runs: list[_MentionRun] = []
     for number, phrase in enumerate(name.phrases):

@@ -66,8 +66,7 @@ APOSTROPHES = "'’‘ʼ`´"
 class Name:
     """A variant of a character's name."""
 
-    # Phrases of the name in order, each of which may refer to the character alone. Folded, with
-    # blanks between words.
+    # Folded phrases in order, each of which may refer to the character alone
     phrases: tuple[str, ...]
     title: str = ""  # title (`dr`), folded; may be empty
 

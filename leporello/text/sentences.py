@@ -44,8 +44,7 @@ def _words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# They never end a sentence.
-# Our own list, since NLTK's Punkt needs data that pip does not install (decision 7).
+# They never end a sentence. NLTK's list needs data that pip does not install (decision 7).
 _NEVER = _words(
     "adm approx bzw capt cf cmdr col comdr d.h dipl dr e.g eg esp fr gen gov hr i.e ie inkl lt ltc"
     " maj messrs mgr mlle mme mr mrs ms msgr prof pvt rev sen sens sgt u.a viz vs z.b zzgl"
@@ -107,8 +106,7 @@ def _full_stop(match: regex.Match[str], following: str, next_word: str) -> bool:
     if word in _NUMBERED:
         # `no. 5` is nearly always a number; `I fear no. 5 were left.` is not split (decision 7).
         return not following[:1].isnumeric()
-    # Numbers are not initials: `in 1999. He` is frequent. The price is the German `am 3. Oktober`,
-    # which is split (decision 7).
+    # Numbers are not initials: `in 1999. He`. The price: `am 3. Oktober` is split (decision 7).
     initial = len(word) == 1 and word.isalpha()
     if initial or word in _PERHAPS or _DOTTED.fullmatch(word):
         # `U.S. Army` and `J. Smith` continue: the stop is rather part of the abbreviation.

@@ -19,21 +19,6 @@ from leporello.core.environment.platform import cores
 from leporello.core.errors import UserError
 
 
-def resources() -> Mapping[str, float]:
-    """Returns the resources of the cluster."""
-    import ray
-
-    total: Mapping[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]  # not annotated
-    return total
-
-
-def nodes() -> list[Mapping[str, float]]:
-    """Returns the resources of each node of the cluster."""
-    import ray
-
-    return [node["Resources"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]  # as above
-
-
 @contextmanager
 def connected(placement: Placement, modules: Callable[[Path], list[str]]) -> Iterator[None]:
     """Connects to Ray while the block runs; workers end with the connection.
@@ -82,12 +67,12 @@ def _connect(placement: Placement, modules: list[str]) -> None:
         # Ray starts no worker beyond the cores that it knows, even if workers wait for a server.
         cpus = max(cores(), math.ceil(needed))
         options.update(num_cpus=cpus, _node_ip_address="127.0.0.1")
+    handler = signal.getsignal(signal.SIGTERM)
     try:
         if ":" in placement.address:  # check first: Ray itself retries for minutes
             host, _, port = placement.address.rpartition(":")
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
-        with _restored_handler(signal.SIGTERM):  # Ray replaces it at the start
-            ray.init(**options, logging_level=logging.ERROR)
+        ray.init(**options, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         where = f"at {placement.address}" if placement.address else "on this machine"
         first = str(error).strip().partition("\n")[0]
@@ -95,6 +80,9 @@ def _connect(placement: Placement, modules: list[str]) -> None:
             f"Ray {where} is not available: {first}; `ray status` shows whether a cluster runs"
             " here, `ray start --head` starts one"
         ) from error
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)  # Ray has replaced it
 
 
 def _check_connected(placement: Placement) -> None:
@@ -106,16 +94,6 @@ def _check_connected(placement: Placement) -> None:
             f"this process is connected to Ray at {connected}, but address is"
             f" {placement.address}; omit the address, or call ray.shutdown() first"
         )
-
-
-@contextmanager
-def _restored_handler(number: int) -> Iterator[None]:
-    before = signal.getsignal(number)
-    try:
-        yield
-    finally:
-        if before is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(number, before)
 
 
 # -- capacity --------------------------------------------------------------------------------

@@ -29,9 +29,7 @@ from leporello.executors.pool import WorkerLink, Workplace
 from leporello.executors.ray.cluster import (
     check_capacity,
     connected,
-    nodes,
     resolved,
-    resources,
     worker_resources,
 )
 
@@ -60,8 +58,12 @@ class RayWorkers(Workplace):
         with ExitStack() as opening:
             modules = partial(travelling_modules, self._spec)
             opening.enter_context(connected(self._placement, modules))
-            self._placement, self.workers = resolved(self._placement, resources())
-            check_capacity(self._placement, nodes())
+            import ray
+
+            total = ray.cluster_resources()  # type: ignore[no-untyped-call]  # not annotated
+            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+            self._placement, self.workers = resolved(self._placement, total)
+            check_capacity(self._placement, nodes)
             token = Path(self._spec.directory, f".ray-{self._spec.driver}")
             token.touch()
             opening.callback(token.unlink, missing_ok=True)

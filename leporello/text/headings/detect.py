@@ -110,8 +110,7 @@ def _unmarked(lines: TextLines) -> list[HeadingCandidate]:
     """Returns the headings of a text without markup."""
     candidates = joined(lines, without_headers(lines, [*guessed(lines)]))
     candidates = without_lists(lines, candidates)
-    # Only the heaviest chain of numbers counts: a list in section 3 begins at 1 again, and its
-    # items are not headings (decision 13).
+    # Only the heaviest chain of numbers counts: a list begins at 1 again (decision 13).
     chained = numbered(candidates)
     candidates = [
         candidate

@@ -80,8 +80,7 @@ class Unit:
     size: float
 
 
-# Days and months are of two kinds, since no fixed number of days makes a month. The first word is
-# the name, in the plural.
+# Days and months cannot be converted into each other. The first word is the name, in the plural.
 _KINDS: Mapping[str, Mapping[float, str]] = {
     "time": {
         1: "seconds second sec secs s", 60: "minutes minute min mins", 3600: "hours hour hrs hr h",
