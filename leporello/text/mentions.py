@@ -115,17 +115,16 @@ def _joined(text: str, runs: Sequence[_MentionRun]) -> list[_MentionRun]:
     joined: list[_MentionRun] = []
     for run in runs:
         last = joined[-1] if joined else None
-        is_near = last is not None and 0 <= run.start - last.end <= _AROUND
-        if (
-            last
-            and is_near
-            and last.last < run.first
-            and _BETWEEN.fullmatch(text, last.end, run.start)
-        ):
+        if last and last.last < run.first and _belong(text, last.end, run.start):
             joined[-1] = _MentionRun(last.start, run.end, last.first, run.last)
         elif not last or run.start >= last.end:
             joined.append(run)
     return joined
+
+
+def _belong(text: str, end: int, start: int) -> bool:
+    is_near = 0 <= start - end <= _AROUND
+    return is_near and _BETWEEN.fullmatch(text, end, start) is not None
 
 
 def _verdict(text: str, run: _MentionRun, name: Name) -> _Verdict | None:
