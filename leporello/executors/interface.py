@@ -5,6 +5,7 @@ import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -94,6 +95,7 @@ class ShardOrder:
 FIND_SIZES = ShardOrder(Shard(-1, 0, 0, ()), ())
 
 
+@cache  # a stage may replace functions of `os` later
 def this_worker() -> str:
     """Returns the name of this process and its machine."""
     return f"{os.getpid()}@{platform.node()}"
