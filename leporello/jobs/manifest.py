@@ -29,15 +29,9 @@ from leporello.metrics import METRICS, Metric
 
 # For the reader of a run; the signature lists the versions that results depend on.
 _LIBRARIES = (
-    "faiss-cpu",
-    "numpy",
-    "scikit-learn",
-    "sentence-transformers",
-    "skops",
-    "tokenizers",
-    "torch",
+    "faiss-cpu", "numpy", "scikit-learn", "sentence-transformers", "skops", "tokenizers", "torch",
     "transformers",
-)
+)  # fmt: skip
 _log = logging.getLogger("leporello")
 MERGED = ".merged.json"  # file beside the results, with their shards and checksums
 _SUM = "sum"
