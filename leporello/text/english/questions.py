@@ -16,28 +16,18 @@ _BY_WORD: tuple[tuple[QuestionKind, str], ...] = (
     ("where", "where|(?:what|which) (?:city|country|state|town|place)"),
     ("how_many", "how (?:many|much|long|old|far|often|large|big|high|tall)"),
 )
-_WORDS = {  # perhaps after a preposition
-    kind: re.compile(
-        rf"\W*(?:(?:in|on|at|by|from|to|of|since|until|for|with|under)\s+)?(?:{words})\b", re.I
-    )
-    for kind, words in _BY_WORD
-}
+_PREPOSITION = r"\W*(?:(?:in|on|at|by|from|to|of|since|until|for|with|under)\s+)?"
+_VERBS = "do|does|did|is|are|was|were|can|could|should|would|will|has|have|had|may|might|to|come"
+_WORDS = {kind: re.compile(rf"{_PREPOSITION}(?:{words})\b", re.I) for kind, words in _BY_WORD}
 
 # `How` without a verb after it asks for a measure: how many, how quickly.
 _NAME = re.compile(
-    r"\W*(?:(?:in|on|at|by|from|to|of|since|until|for|with|under)\s+)?"
-    r"(?:(?:who|whom|whose|when|where|which)\b"
-    r"|how (?!(?:do|does|did|is|are|was|were|can|could|should|would|will|has|have|had|may|might|to"
-    r"|come|about)\b)"
+    rf"{_PREPOSITION}(?:(?:who|whom|whose|when|where|which)\b|how (?!(?:{_VERBS}|about)\b)"
     r"|what (?:year|date|day|time|city|country|state|town|name|age|number|nationality"
     r"|(?:is|was) the name)\b)",
     re.IGNORECASE,
 )
-_REASON = re.compile(
-    r"\W*(?:why|in what way|describe|explain|how (?:do|does|did|is|are|was|were|can|could|should"
-    r"|would|will|has|have|had|may|might|to|come))\b",
-    re.IGNORECASE,
-)
+_REASON = re.compile(rf"\W*(?:why|in what way|describe|explain|how (?:{_VERBS}))\b", re.IGNORECASE)
 _ORDER = re.compile(
     r"\W*(?:(?:in|on|at|by|from|to|of|for|with|under)\s+)?(?:who|whom|whose|what|when|where|which|why"
     r"|how|list|name|give|tell|describe|explain|find|summari[sz]e|outline|compare|discuss|identify"
