@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import regex
 
@@ -22,10 +22,8 @@ from leporello.text.folding import NOT_LATIN, folded
 
 if TYPE_CHECKING:
     import numpy as np
-    import tokenizers
     from numpy.typing import NDArray
-
-    Backend: TypeAlias = tokenizers.Tokenizer
+    from tokenizers import Tokenizer
 
 # Scripts written without spaces: each character (with its marks) counts as one word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -121,7 +119,7 @@ class HuggingFace:
     model: ModelSource  # path of a folder or a `tokenizer.json`, hub id, or name of a wheel's model
 
     @cached_property
-    def _backend(self) -> Backend:
+    def _backend(self) -> Tokenizer:
         backend = _load(self.model)
         backend.no_truncation()
         backend.no_padding()
@@ -218,15 +216,15 @@ def _white_codes() -> NDArray[np.bool_]:
     return np.array([chr(code).isspace() for code in range(_PAST_WHITE + 1)])
 
 
-def _load(model: str) -> Backend:
+def _load(model: str) -> Tokenizer:
     """Loads a Rust tokenizer, from a folder's `tokenizer.json` if possible, which is fastest."""
-    from tokenizers import Tokenizer as RustTokenizer
+    from tokenizers import Tokenizer
 
     place = Path(locate(model))
     file = place / "tokenizer.json" if place.is_dir() else place
     try:
         if file.suffix == ".json" and file.is_file():
-            return RustTokenizer.from_file(str(file))
+            return Tokenizer.from_file(str(file))
         return _load_by_transformers(model, place)
     except UserError:
         raise
@@ -239,7 +237,7 @@ def _load(model: str) -> Backend:
         ) from error
 
 
-def _load_by_transformers(model: str, place: Path) -> Backend:
+def _load_by_transformers(model: str, place: Path) -> Tokenizer:
     require(f"tokenizer {model!r}", "transformers")
     from transformers import AutoTokenizer
 
@@ -253,7 +251,7 @@ def _load_by_transformers(model: str, place: Path) -> Backend:
             f"tokenizer {model!r} is in Python ({type(loaded).__name__}) and has no offsets;"
             " use 'words', or a model with a fast tokenizer (with a tokenizer.json)"
         )
-    backend: Backend = loaded.backend_tokenizer
+    backend: Tokenizer = loaded.backend_tokenizer
     return backend
 
 
