@@ -4,6 +4,8 @@ A class below is the only declaration of its options. `takes` derives a function
 their documentation from it, `leporello.cli.options` the parameters of a command.
 """
 
+from __future__ import annotations
+
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -5,6 +5,8 @@ risk follow selective prediction (Geifman and El-Yaniv 2017). The score of an an
 its degree of correctness. The order of answers with equal confidence does not matter.
 """
 
+from __future__ import annotations
+
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from itertools import accumulate, groupby
 from operator import itemgetter
 from statistics import fmean
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 from leporello.config.specs import shortened
 from leporello.core.coverage import PARTS, shares
@@ -144,7 +146,7 @@ class Result:
         return marks(sees_gold=self.sees_gold, normalised=self.normalised, tuned=self.tuned)
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Self:
+    def from_row(cls, row: Mapping[str, Any]) -> Result:
         """Returns the result of a row that `row` returned."""
         names = {field.name for field in fields(cls)}
         values = {name: value for name, value in row.items() if name in names}

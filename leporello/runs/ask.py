@@ -1,12 +1,14 @@
 """Answers questions about files: one question, or a conversation with everything in memory."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from leporello.cache.store import Cache, warn_of_reuse
 from leporello.config import Config, Pipeline, load_config, loader_of
@@ -129,7 +131,7 @@ class Session:
         self._built_readers = BatchReaders(self.stages, self._cache)
 
     @classmethod
-    def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Self:
+    def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
         """Returns a conversation about files, folders or URLs; several are one collection.
 
         The name of a collection in the config is replaced by the collection's files.
@@ -137,7 +139,7 @@ class Session:
         stages = settings.build()  # reports mistakes before a long file is read
         return cls(settings.document(files), settings, stages)
 
-    def about(self, document: Document) -> Self:
+    def about(self, document: Document) -> Session:
         """Returns a new conversation about another document, with the same models."""
         return replace(self, document=document, turns=[])
 
@@ -146,7 +148,7 @@ class Session:
         for session in self.by_file():
             yield session.ask(question)
 
-    def by_file(self) -> Iterator[Self]:
+    def by_file(self) -> Iterator[Session]:
         """Yields a conversation about each file of a collection; without a collection, itself."""
         for number in range(len(self.document.members)):
             yield self.about(member_document(self.document, number))
