@@ -1,6 +1,7 @@
 """Tests of exported files and of trackers, read back with the programs that they are for."""
 
 import json
+import shutil
 from pathlib import Path
 
 import ir_measures
@@ -26,19 +27,15 @@ tasks:
   mills: {class: JsonLines, path: mills.jsonl, metrics: [f1, recall]}
 """
 BROKEN = """
-from dataclasses import dataclass
 from leporello import Output
+from leporello.readers import Lead
 
-@dataclass(frozen=True)
-class Broken:
+class Broken(Lead):
     def read(self, inputs):
         if any("cat" in read.question for read in inputs):
             raise ValueError("cat")
         output = Output("half \\ud83d", input_tokens=7, output_tokens=2, dollars=0.5)
         return [output for _ in inputs]
-
-    def count(self, texts):
-        return [0 for _ in texts]
 """
 TEXT = (
     "The miller had three sons. The eldest took the mill with both its wheels. The second took"
@@ -108,18 +105,14 @@ def test_trec(result: Run, tmp_path: Path) -> None:
 
 def test_equal_scores_keep_their_ranks(result: Run, tmp_path: Path) -> None:
     """Hits that a program would reorder get scores that decrease with the rank."""
-    folder = result.directory / "mine@retriever.k=3/mills"
+    directory = shutil.copytree(result.directory, tmp_path / "run")
+    folder = directory / "mine@retriever.k=3/mills"
     rows = read_lines(folder / "predictions.jsonl")
-    content = (folder / "predictions.jsonl").read_bytes()
     for row in rows:
         row["hits"] = [[start, end, 1.0] for start, end, _ in row["hits"]]
-    (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_files(folder, {"predictions.jsonl": rows})
     reseal(folder)
-    try:
-        write_trec(result.directory, tmp_path)
-    finally:
-        (folder / "predictions.jsonl").write_bytes(content)
-        reseal(folder)
+    write_trec(directory, tmp_path)
     run_file = tmp_path / "mine@retriever.k=3" / "mills.run"
     lines = [line.split() for line in run_file.read_text().splitlines()]
     assert [float(line[4]) for line in lines[:3]] == [3, 2, 1]

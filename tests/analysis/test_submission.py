@@ -99,26 +99,18 @@ def config(tmp_path: Path) -> Path:
             for n in range(3)
         ]
         write_files(tmp_path, {f"{task}.test.jsonl": rows})
-    (tmp_path / "echo.py").write_text(ECHO, encoding="utf-8")
-    stages = (
-        "chunker: {class: FixedTokens, size: 9}, retriever: {class: BM25}, reader: {class: Lead}"
-    )
-    tasks = [
-        f"  scrolls/{task}: {{class: JsonLines, path: '{task}.{{split}}.jsonl', split: test,"
-        f" metrics: [{metric}]}}"
-        for task, metric in SCORES["scrolls"].items()
-    ]
-    lines_of_config = [
-        "pipelines:",
-        f"  echo: {{{stages}, combiner: {{class: ./echo.py:Echo}}}}",
-        f"  fails: {{{stages}, combiner: {{class: ./echo.py:Echo, fail: qasper 1}}}}",
-        f"  scrolls-bart-256: {{{stages}, combiner: {{class: ./echo.py:Echo}}}}",
-        "tasks:",
-        *tasks,
-    ]
-    path = tmp_path / "mine.yaml"
-    path.write_text("\n".join(lines_of_config), encoding="utf-8")
-    return path
+    echo = {"reader": "Lead", "combiner": "./echo.py:Echo"}
+    fails = {"reader": "Lead", "combiner": {"class": "./echo.py:Echo", "fail": "qasper 1"}}
+    rows_of = {"class": "JsonLines", "split": "test"}
+    settings = {
+        "pipelines": {"echo": echo, "fails": fails, "scrolls-bart-256": echo},
+        "tasks": {
+            f"scrolls/{name}": {**rows_of, "path": f"{name}.{{split}}.jsonl", "metrics": [metric]}
+            for name, metric in SCORES["scrolls"].items()
+        },
+    }
+    write_files(tmp_path, {"echo.py": ECHO, "mine.yaml": json.dumps(settings)})
+    return tmp_path / "mine.yaml"
 
 
 TASKS = [f"scrolls/{task}" for task in SCORES["scrolls"]]

@@ -5,10 +5,11 @@ A run whose files have other bytes at its end refuses; one whose files have the 
 
 import gzip
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+
+from command_line import write_files
 
 from tests.attack.command import leporello, wrong
 
@@ -70,28 +71,24 @@ class Exchange:
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""
         documents = {"document_path": "d3.txt"} if self.file == "d3.txt" else {"document": "Lamp"}
-        for name, letter in (("rows", "a"), ("other", "b")):
-            lines = (
-                json.dumps({"id": f"q{n}", "question": f"{letter}{n}?", **documents}) + "\n"
-                for n in range(_EXAMPLES)
-            )
-            (folder / f"{name}.jsonl").write_text("".join(lines), "utf-8")
-        (folder / "d3.txt").write_text("lamp", "utf-8")
-        second = (folder / "other.jsonl").rename(folder / "other")
-        if self.file == "rows.jsonl.gz":
-            for path, to in ((folder / "rows.jsonl", folder / self.file), (second, second)):
-                to.write_bytes(gzip.compress(path.read_bytes(), 0, mtime=0))
-        elif self.file == "d3.txt":
-            second.write_text("rain", "utf-8")
-        (folder / "plug.py").write_text(_PLUG_IN, "utf-8")
+        rows, other = (
+            [{"id": f"q{n}", "question": f"{letter}{n}?", **documents} for n in range(_EXAMPLES)]
+            for letter in "ab"
+        )
         data = "rows.jsonl" if self.file == "d3.txt" else self.file
         reader = {"class": "./plug.py:Reader", "file": str(folder / self.file), "how": self.way}
         config = {
             "pipelines": {"mine": {"tasks": ["rows"], "reader": reader}},
             "tasks": {"rows": {"class": "JsonLines", "path": data}},
         }
-        (folder / "mine.yaml").write_text(json.dumps(config), "utf-8")
-        shutil.rmtree(folder / "out", ignore_errors=True)
+        files = {"d3.txt": "lamp", "plug.py": _PLUG_IN, "mine.yaml": json.dumps(config)}
+        write_files(folder, {**files, "rows.jsonl": rows, "other": other})
+        if self.file == "rows.jsonl.gz":
+            for name, to in (("rows.jsonl", self.file), ("other", "other")):
+                content = (folder / name).read_bytes()
+                (folder / to).write_bytes(gzip.compress(content, 0, mtime=0))
+        elif self.file == "d3.txt":
+            (folder / "other").write_text("rain", "utf-8")
         result = leporello(folder, *self._words())
         differs = self.way.startswith("other")
         if fault := wrong(result, 2 if differs else 0):

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from command_line import write_files
+
 from tests.attack.command import leporello, slowness, wrong
 
 _SECONDS = 20  # of a run; times `slowness`
@@ -214,12 +216,10 @@ class Hostile:
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""
         ways = "\n".join(f"    {name!r}: {code}," for name, code in _WAYS.items())
-        (folder / "plug.py").write_text(_PLUG_IN.replace("WAYS_HERE", ways), "utf-8")
-        rows = (
-            json.dumps({"id": f"q{n}", "document": f"{word} {n}", "question": f"{word}?"}) + "\n"
+        rows = [
+            {"id": f"q{n}", "document": f"{word} {n}", "question": f"{word}?"}
             for n, word in enumerate(("good", "bad", "fine"))
-        )
-        (folder / "rows.jsonl").write_text("".join(rows), "utf-8")
+        ]
         odd = {"class": f"./plug.py:{self.stage.title()}", "how": self.way}
         stages = {k: {"class": f"./plug.py:{k.title()}"} for k in ("reader", "combiner")}
         key = {"slotted": "reader", "later": "combiner"}.get(self.stage, self.stage)
@@ -230,7 +230,9 @@ class Hostile:
             stages[key] = odd
         mine = {"tasks": ["rows"], "chunker": "Whole", "retriever": "All", **stages}
         config = {"pipelines": {"mine": mine}, "tasks": {"rows": task}}
-        (folder / "mine.yaml").write_text(json.dumps(config), "utf-8")
+        plug_in = _PLUG_IN.replace("WAYS_HERE", ways)
+        files = {"plug.py": plug_in, "mine.yaml": json.dumps(config)}
+        write_files(folder, {**files, "rows.jsonl": rows})
         shell = f'export ATTACK="{folder}"; exec "$@"'
         start = time.monotonic()
         result = leporello(folder, *self._words(), shell=shell, seconds=3 * _SECONDS)

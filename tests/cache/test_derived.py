@@ -4,11 +4,11 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from command_line import write_files
 
 from leporello import Document, Example, Section, Span
 from leporello.cache.store import Cache
@@ -20,7 +20,7 @@ from leporello.core.protocols import KINDS
 from leporello.core.records import CacheProtocol
 from leporello.engine.selection import select, select_document
 from leporello.retrievers import All, Fusion, Neighbours
-from leporello.text.tokens import HuggingFace, Words
+from leporello.text.tokens import Words
 
 TEXT = "The miller had three sons. The eldest got the mill. The second got only the donkey."
 QUESTIONS = ("Who got the donkey?", "Who had sons?")
@@ -32,12 +32,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
-import idna
 import numpy as np
 
 from leporello import Hit, Span
-from leporello.core.protocols import ModelSource
-from leporello.text.tokens import tokenizer
+from leporello.text.tokens import Words
 
 CALLS = Counter()
 
@@ -45,11 +43,10 @@ CALLS = Counter()
 @dataclass(frozen=True)
 class Cut:
     size: int = 4
-    tokenizer: ModelSource = "words"
 
     def chunk(self, document):
         CALLS["chunks"] += 1
-        tokens = document.tokens(tokenizer(self.tokenizer))
+        tokens = document.tokens(Words())
         for run in (tokens[i : i + self.size] for i in range(0, len(tokens), self.size)):
             yield Span(int(run[0, 0]), int(run[-1, 1]))
 
@@ -93,42 +90,29 @@ NOTHING: dict[str, int] = {}
 ALL = {"tokens": 1, "chunks": 1, "index": 1}
 
 
-def plug_in(folder: Path, source: str = PLUG_IN, helper: str = HELPER) -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / "counting.py").write_text(source)
-    (folder / "find_helper.py").write_text(helper)
-    return folder
-
-
 class Workplace:
     """The plug-in's stages, and how often each was called."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.syspath_prepend(str(folder))
         monkeypatch.delitem(sys.modules, "find_helper", raising=False)
-        self.folder = plug_in(folder)
-        self.calls: Counter[str] = self._module().CALLS
-        self._count(Words, monkeypatch)
-        self._count(HuggingFace, monkeypatch)
+        self.folder = folder
+        write_files(folder, {"counting.py": PLUG_IN, "find_helper.py": HELPER})
+        self.calls: Counter[str] = sys.modules[self.stage("Cut").__module__].CALLS
+        offsets = Words.offsets
 
-    def _module(self) -> ModuleType:
-        return sys.modules[self.stage("Cut").__module__]
-
-    def _count(self, tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        offsets = tokenizer.offsets
-
-        def counting(this: Any, text: str) -> Any:
+        def counting(this: Words, text: str) -> Any:
             self.calls["tokens"] += 1
             return offsets(this, text)
 
-        monkeypatch.setattr(tokenizer, "offsets", counting)
+        monkeypatch.setattr(Words, "offsets", counting)
 
     def stage(self, name: str) -> Any:
         return find_class(f"counting.py:{name}", KINDS["retriever"], self.folder)
 
     def pipeline(self, chunker: str = "Cut", retriever: str = "Find", **changed: Any) -> Pipeline:
-        of_chunker = {n: v for n, v in changed.items() if n in ("size", "tokenizer")}
-        of_retriever = {n: v for n, v in changed.items() if n not in of_chunker}
+        of_chunker = {n: v for n, v in changed.items() if n == "size"}
+        of_retriever = {n: v for n, v in changed.items() if n != "size"}
         stages = self.stage(chunker)(**of_chunker), self.stage(retriever)(**of_retriever)
         return Pipeline(*stages, None, None)
 
@@ -254,11 +238,8 @@ def test_nested_retrievers_share_an_index_too(work: Workplace) -> None:
 
 
 def test_an_index_that_cannot_be_stored_stays_in_memory(work: Workplace, tmp_path: Path) -> None:
-    cache, stages, document = (
-        Cache(tmp_path),
-        work.pipeline("Cut", "FindUncached"),
-        Document("d", TEXT),
-    )
+    cache, document = Cache(tmp_path), Document("d", TEXT)
+    stages = work.pipeline("Cut", "FindUncached")
     assert work.calls_of(cache, stages, document) == ALL
     assert work.calls_of(cache, stages, document) == NOTHING
     assert work.calls_of(cache, stages) == {"index": 1}

@@ -73,8 +73,7 @@ def plug_in(folder: Path, source: str = PLUG_IN, helper: str = "def cut(document
 def fingerprint_in_subprocess(folder: Path) -> dict[str, Any]:
     process = subprocess.run(
         [sys.executable, "-c", SHOW, str(folder)],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, check=True,
+        cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     result: dict[str, Any] = json.loads(process.stdout)
     return result
@@ -99,12 +98,7 @@ def test_a_plug_in_is_the_same_everywhere(first: dict[str, Any], tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"source": PLUG_IN + "# more\n"},
-        {"helper": "def cut(document): return ()\n"},
-        {"source": PLUG_IN.replace("k: float = 5", "k: float = 6")},
-    ],
+    "change", [{"source": f"{PLUG_IN}# more\n"}, {"helper": "def cut(document): return ()\n"}]
 )
 def test_a_fingerprint_covers_the_source(
     first: dict[str, Any], tmp_path: Path, change: dict[str, str]

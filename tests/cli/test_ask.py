@@ -2,12 +2,10 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, leporello
+from command_line import leporello
 
 FACTS = (
     "The ferry at Quern has run since 1871. Grigor Sande wrote down every soul, hoof and hatbox."
@@ -22,15 +20,6 @@ def _file(tmp_path: Path) -> Path:
     path = tmp_path / "ferry.txt"
     path.write_text(f"{filler}\n\n{FACTS}\n\n{filler}", encoding="utf-8")
     return path
-
-
-def test_a_missing_file_is_refused_before_pipelines_are_imported(tmp_path: Path) -> None:
-    code = "import sys; from leporello.cli import main\ntry: main()\nfinally: print(*sys.modules)"
-    line = [sys.executable, "-c", code, "ask", str(tmp_path / "gone.pdf"), "Who?"]
-    process = subprocess.run(line, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert "gone.pdf: this file does not exist" in process.stderr
-    assert process.returncode == 2
-    assert "leporello.runs.ask" not in process.stdout.split()
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 """`plan --ladder`: the command that runs a pipeline with oracles instead of its retriever."""
 
-import json
 import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import leporello
+from command_line import leporello, write_files
 
 from leporello.analysis.oracle_baselines import oracle_sweep
 from leporello.api import load_pipelines
@@ -29,21 +28,16 @@ pipelines:
       retriever: {class: Fusion, k: 2, retrievers: [{class: BM25, k: 9}, {class: First}]}
   everything: {extends: mine, retriever: {class: All}}
 """
-ROW = {"id": "1", "document": "one two three four five six", "question": "six"}
+TEXT = "one two three four five six"
+ROW = {"id": "1", "document": TEXT, "question": "six", "references": ["six"]}
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """Returns a config with tasks that have evidence, or only references."""
-    fields = {
-        "gold": {"references": ["six"], "evidence": ["five six"]},
-        "answers": {"references": ["six"]},
-    }
-    for name, gold in fields.items():
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps({**ROW, **gold}) + "\n")
-    path = tmp_path / "mine.yaml"
-    path.write_text(CONFIG)
-    return path
+    gold = {**ROW, "evidence": ["five six"]}
+    write_files(tmp_path, {"gold.jsonl": [gold], "answers.jsonl": [ROW], "mine.yaml": CONFIG})
+    return tmp_path / "mine.yaml"
 
 
 def _points(config: Path, override: str, name: str = "mine") -> dict[str, str]:

@@ -137,9 +137,12 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
         (("pipelines:\n  m: {reader: Lead, normalised: no}\n",), (f"a.yaml:2: {NOT_BOOL} 'no'",)),
         (("pipelines: {m: {reader: {class: Lead, words: 1:30}}}\n",),
          (f"a.yaml:1: {NOT_INT} '1:30'",)),
-        (("pipelines: {m: {reader: Lead, abstain: .nan}, n: {reader: Lead, abstain: 1e5}}\n",),
+        (("pipelines: {m: {reader: Lead, abstain: .nan}, n: {reader: Lead, abstain: 1e5},\n"
+          "  o: {reader: Lead, abstain: true}, p: {reader: Lead, abstain: [0.1, 0.2]}}\n",),
          ("a.yaml:1: m.abstain: must be one number from 0 to 1, got nan",
-          "a.yaml:1: n.abstain: must be one number from 0 to 1, got 100000.0")),
+          "a.yaml:1: n.abstain: must be one number from 0 to 1, got 100000.0",
+          "a.yaml:2: o.abstain: must be one number from 0 to 1, got True",
+          "a.yaml:2: p.abstain: must be one number from 0 to 1, got [0.1, 0.2]")),
         (("pipelines: {m: {reader: ~}}\n",), ("a.yaml:1: m.reader: a stage is a NAME, or a",)),
         (("pipelines:\n",), ("a.yaml:1: pipelines must be a mapping of names",)),
         (("pipelines:\n  m:\n  n: []\n",),
@@ -169,6 +172,10 @@ COLUMN = "    columns:\n      c: {task: shuffle_test/wsj, score: accuracy}\n"
          ("a.yaml:1: default: unknown key 'pipelin'; did you mean 'pipeline'",)),
         (("tasks: {t: {class: JsonLines}}\n",), ("a.yaml:1: tasks.t: JsonLines needs the param",)),
         (("tasks: {t: {class: Nope}}\n",), ("a.yaml:1: tasks.t.class: tasks has no class",)),
+        (("collections: {a: 3}\n",),
+         ("a.yaml:1: collections.a: must be a list of paths, patterns and URLs, got 3",)),
+        (("collections: [a]\n",), ("a.yaml:1: collections must be a mapping of names",)),
+        (("collections: {a: [1]}\n",), ("a.yaml:1: collections.a: must be a list of paths",)),
         (("", "- a\n"), ("b.yaml:1: the file must be a mapping with default",)),
     ],
     ids=lambda value: str(value)[:60],
@@ -214,10 +221,3 @@ def test_a_users_name_replaces_the_built_in_one_everywhere(tmp_path: Path) -> No
     assert (child.stages["reader"].name, child.abstain) == ("Lead", 1e-5)
     tasks = config.tasks_named(["shuffle_test/*"])
     assert [task.spec.name for task in tasks] == ["Sample", "ShuffleTest", "ShuffleTest"]
-
-
-@pytest.mark.parametrize("text", ["", "# nothing\n", "{}\n", "\ufeff"])
-def test_a_file_without_declarations_changes_nothing(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(text, encoding="utf-8")
-    assert load_config([file]).default_pipeline == load_config().default_pipeline

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from leporello.config import Config, PipelineSpec, load_config
-from leporello.config.reference.catalogue import listing
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.yaml.scalars import write_yaml
 from leporello.jobs.jobs import prepare
@@ -192,10 +191,6 @@ def test_a_file_that_cannot_be_read_is_an_error_in_one_line(tmp_path: Path) -> N
         load_config([tmp_path / "absent.yaml"])
     with pytest.raises(UserError, match="is a folder; name one file"):
         load_config([tmp_path])
-    latin = tmp_path / "latin.yaml"
-    latin.write_bytes("# é".encode("latin-1"))
-    with pytest.raises(UserError, match="not UTF-8 text"):
-        load_config([latin])
 
 
 @pytest.mark.parametrize(
@@ -203,10 +198,7 @@ def test_a_file_that_cannot_be_read_is_an_error_in_one_line(tmp_path: Path) -> N
     [
         ("import nothing_of_that_name\n", "failed: ModuleNotFoundError: No module named"),
         ("def f(:\n", "failed: SyntaxError: invalid syntax (plug.py, line 1)"),
-        ("1 / 0\n",
-         "failed: ZeroDivisionError: division by zero (plug.py, line 1)\n  >    1 | 1 / 0"),
         ("raise SystemExit(3)\n", "failed: SystemExit"),
-        ("x = 1\n", "has no class 'Mine'"),
         ("class Mine:\n    pass\n", "Mine is not a valid retriever: it has no method 'retrieve'"),
         ("class Mine:\n    def chunk(self, document):\n        return []\n",
          "Mine is not a valid retriever: it has no method 'retrieve'; it looks like a chunker"),
@@ -289,8 +281,6 @@ def test_pipelines_are_selected_by_name_point_or_pattern(tmp_path: Path) -> None
     assert len(config.select(["m"])) == 2
     assert len(config.select(["m@reader.words=3"])) == 1
     assert len(config.select(["m@*", "m"])) == 2
-    with pytest.raises(UserError, match="there is no pipeline 'laed'; did you mean 'lead'"):
-        config.select(["laed"])
 
 
 def test_a_resolved_pipeline_loads_again_as_itself(tmp_path: Path) -> None:
@@ -338,10 +328,3 @@ def test_settings_need_a_pipeline_where_a_task_has_its_own(tmp_path: Path) -> No
     file.write_text(default, encoding="utf-8")
     with pytest.raises(UserError, match="run best-sentence --task sample --set"):
         prepare(JobOptions([], ["sample"], config=[file], overrides=["reader.words=3"]))
-
-
-def test_pipelines_that_run_offline_are_marked() -> None:
-    listed = listing(what="pipelines")["pipelines"]
-    offline = {name for name, text in listed.items() if text.endswith("(offline)")}
-    assert {"default", "lead", "best-sentence"} <= offline
-    assert not {"ask-flan-t5", "zero-scrolls-endpoint", "muld-character-archetype"} & offline

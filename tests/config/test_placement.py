@@ -148,6 +148,11 @@ def test_flags_override_the_placement_of_every_pipeline(tmp_path: Path) -> None:
     flags: dict[str, Any] = {"executor": "local", "workers": "auto", "worker_gpus": None}
     for job in prepared_jobs(config, "parent", "more", "here", tasks=["rows"], **flags):
         assert job.placement == Placement(workers="auto", selectors=2)
+    local, overrides = mine(tmp_path, "{workers: 2}"), ["placement.worker_cpus=2"]
+    [job] = prepared_jobs(local, overrides=overrides, executor="ray")
+    assert job.placement == Placement("ray", workers=2, worker_cpus=2)
+    with pytest.raises(UserError, match="worker_cpus: applies only to Ray"):
+        prepared_jobs(local, overrides=overrides)
 
 
 def test_the_command_line_has_the_flags(tmp_path: Path) -> None:

@@ -34,21 +34,13 @@ def log_in(folder: Path, **options: Any) -> AttemptLog:
 
 
 def died(folder: Path, *phases: Phase, **options: Any) -> Counter[Phase]:
-    """Starts an attempt and operations, and dies; returns the deaths that counted before."""
+    """Starts an attempt and any operations, and dies; returns the deaths that counted before."""
     log = log_in(folder, **options)
     log.open()
     for phase in phases:
         log.record(phase)
     log.close(finished=False)  # as at the end of the process
     return log.deaths
-
-
-def counted(folder: Path, **options: Any) -> dict[Phase, int]:
-    """Returns the deaths that count when the next attempt starts."""
-    log = log_in(folder, **options)
-    log.open()
-    log.close(finished=False)
-    return dict(log.deaths)
 
 
 # -- counting ------------------------------------------------------------------------------------
@@ -63,7 +55,7 @@ def test_a_death_counts_against_the_last_operation(tmp_path: Path) -> None:
     assert (log.attempt, log.deaths) == (4, {WINDOW: 2, ("combine", 0, 3): 1})
     log.close(finished=True)
     assert not [*log.path.parent.iterdir()]
-    assert not counted(tmp_path)
+    assert not died(tmp_path)
 
 
 def test_a_stage_that_closes_the_connection_is_blamed(tmp_path: Path) -> None:
@@ -76,18 +68,18 @@ def test_a_stage_that_closes_the_connection_is_blamed(tmp_path: Path) -> None:
     with pytest.raises(EOFError):
         log.record(("combine", 0, 3))
     log.close(finished=False)
-    assert counted(tmp_path) == {WINDOW: 1}
+    assert died(tmp_path) == {WINDOW: 1}
 
 
 def test_deaths_before_any_operation_or_under_another_driver_do_not_count(tmp_path: Path) -> None:
     """The run was killed from outside; earlier deaths still count."""
     died(tmp_path)
-    assert not counted(tmp_path)
+    assert not died(tmp_path)
     died(tmp_path, WINDOW)
     assert died(tmp_path, WINDOW) == {WINDOW: 1}
-    assert counted(tmp_path, driver="second") == {WINDOW: 1}
+    assert died(tmp_path, driver="second") == {WINDOW: 1}
     died(tmp_path, WINDOW, driver="second")
-    assert counted(tmp_path, driver="second") == {WINDOW: 2}
+    assert died(tmp_path, driver="second") == {WINDOW: 2}
 
 
 def test_an_exceeded_deadline_counts_as_all_tries(tmp_path: Path) -> None:
@@ -106,7 +98,7 @@ def test_a_truncated_line_counts_as_not_started(tmp_path: Path) -> None:
     path = log_in(tmp_path).path
     path.write_bytes(path.read_bytes()[:-3])
     assert died(tmp_path, WINDOW) == {("select", 0, 1): 1}
-    assert counted(tmp_path) == {("select", 0, 1): 1, WINDOW: 1}
+    assert died(tmp_path) == {("select", 0, 1): 1, WINDOW: 1}
 
 
 # -- isolation -----------------------------------------------------------------------------------
@@ -214,7 +206,6 @@ def test_two_deaths_at_a_batch_change_nothing(tmp_path: Path) -> None:
 class Deadly:
     """Dies at a question, in the second round."""
 
-    worker: Worker
     question: str = "q5"
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
@@ -228,7 +219,7 @@ class Deadly:
 def test_an_example_whose_combiner_kills_fails_alone(tmp_path: Path) -> None:
     """Also after it has received outputs; the other examples do not change."""
     worker = Worker()
-    rows = worker.finish(tmp_path / "j.sqlite", examples(QUESTIONS), Deadly(worker))
+    rows = worker.finish(tmp_path / "j.sqlite", examples(QUESTIONS), Deadly())
     failed = [row["failure"] for row in rows if "failure" in row]
     fields = [(row["id"], row["stage"], row["error"]) for row in failed]
     assert fields == [("e5", "combiner", CAUSE)]

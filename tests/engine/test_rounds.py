@@ -11,7 +11,7 @@ from toy_stages import All, Chain, Mates, TwoRounds, Words, joined, questions
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
-from leporello.core.records import Chunk, Combination, Document, Example, Hit, Output, Read
+from leporello.core.records import Chunk, Document, Example, Hit, Output, Read
 from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.testing.text_contract import resumed
@@ -77,22 +77,6 @@ def test_a_failing_batch_is_halved_until_the_failing_read_is_isolated() -> None:
     assert "in read" in failure["traceback"]
 
 
-def test_a_failed_read_is_thrown_into_the_combiner() -> None:
-    """A combiner that catches it may still answer."""
-
-    @dataclass(frozen=True)
-    class Careful:
-        def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-            try:
-                yield [Read((hits[0].chunk,), "unreadable")]
-            except Exception as error:
-                return f"caught {error}"
-            return "not reached"
-
-    [row] = run(None, questions(1), combiner=Careful())
-    assert row["prediction"]["prediction"] == "caught RuntimeError: cannot read this"
-
-
 # -- kills ---------------------------------------------------------------------------------------
 
 
@@ -135,12 +119,6 @@ def test_a_resumed_retriever_receives_the_same_questions(tmp_path: Path) -> None
     expected = run(None, examples, retriever=Batching())
     tries = resumed(lambda path: run(path, examples, retriever=Batching()), tmp_path, (3, 7, 11))
     assert [*tries] == [expected] * 3
-
-
-def test_a_finished_run_reads_nothing_again(tmp_path: Path) -> None:
-    expected, reader = run(tmp_path / "s.sqlite", questions(12)), Mates()
-    assert run(tmp_path / "s.sqlite", questions(12), reader=reader) == expected
-    assert not reader.batches
 
 
 def test_a_smaller_limit_in_between_does_not_change_rows(tmp_path: Path) -> None:

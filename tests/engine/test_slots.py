@@ -3,7 +3,7 @@
 import hashlib
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +83,7 @@ def run_in_slots(
 
 
 def with_questions(examples: Sequence[Example], **questions: str) -> list[Example]:
-    return [
-        Example(e.id, e.document, questions.get(e.id, e.question), references=e.references)
-        for e in examples
-    ]
+    return [replace(e, question=questions.get(e.id, e.question)) for e in examples]
 
 
 def test_replies_out_of_order_give_the_predictions_of_batches(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ class Retriever:
             case "interrupt": raise KeyboardInterrupt
             case "sys.exit": sys.exit(0)
             case "os._exit": os._exit(0)
+            case "hangs": time.sleep(600)
         return hits
 
 class UntoldError(Exception):
@@ -237,6 +238,8 @@ RAISED = {
 }  # fmt: skip
 # Faults that need a worker process, which is used in spite of --workers 0.
 ENDED = {
+    "retriever": {"hangs": "TimeoutError: took longer than 0.5 s"},
+    "reader": {"hangs": "TimeoutError: took longer than "},
     "combiner": {
         "loops": "exceeded its time limit by far, and could not be interrupted",
         "stops": "exceeded its time limit by far, and could not be interrupted",

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -10,65 +9,41 @@ from command_line import HERE, leporello
 from misbehaving import Project
 from results import reseal
 
-from leporello.api import UserError
-from leporello.engine.limits import Limits
 from leporello.testing.text_contract import killed_after
 
 QUESTIONS = ("reader: fail", "two", "retriever: raise", "reader: fail", "five") * 20
 
 
-def test_an_error_of_a_stage_fails_only_its_example(tmp_path: Path) -> None:
-    project = Project(tmp_path, "one", "two", "retriever: raise", "reader: fail", "end")
-    run = project.run(workers=2)
+def test_the_next_run_retries_failed_examples(tmp_path: Path) -> None:
+    """Each failure has its stage, its error and a traceback."""
+    project = Project(tmp_path, "one", "reader: fail", "three", "retriever: raise")
+    project.run()
     assert project.failures() == {
-        "q2": ("retriever", "LookupError: a broken question"),
-        "q3": ("reader", "RuntimeError: cannot read this"),
+        "q1": ("reader", "RuntimeError: cannot read this"),
+        "q3": ("retriever", "LookupError: a broken question"),
     }
-    assert {p.id: p.prediction for p in run.predictions("mine", "rows")} == {
-        "q0": "one!", "q1": "two!", "q4": "end!"
-    }  # fmt: skip
     for row in project.rows("failures.jsonl"):
         trace = (project.out / "mine" / "rows" / row["traceback"]).read_text()
         assert row["error"] in trace
         assert "plug.py" in trace
-
-
-def test_only_an_example_that_takes_too_long_fails(tmp_path: Path) -> None:
-    questions = ("one", "retriever: hang", "combiner: hang", "reader: hang", "five")
-    project = Project(tmp_path, *questions)
-    started = time.monotonic()
-    project.run(limits=Limits(example_timeout=0.3))
-    assert time.monotonic() - started < 20
-    failures = project.failures()
-    assert {name: (stage, text.split(" ")[0]) for name, (stage, text) in failures.items()} == {
-        "q1": ("retriever", "TimeoutError:"),
-        "q2": ("combiner", "TimeoutError:"),
-        "q3": ("reader", "TimeoutError:"),
-    }
-
-
-def test_the_next_run_retries_failed_examples(tmp_path: Path) -> None:
-    project = Project(tmp_path, "one", "reader: fail", "three", "retriever: raise")
-    assert project.run().failures == 2
     before = project.logged()
     (tmp_path / "repaired").touch()
     run = project.run()
     assert run.failures == 1
     assert [p.id for p in run.predictions("mine", "rows")] == ["q0", "q1", "q2"]
-    repeated = project.logged() - before
-    assert {entry for entry in repeated if entry.startswith("read")} == {"read reader: fail"}
+    assert {*project.logged()[len(before) :]} == {"reader: fail"}
     assert project.run().failures == 1
 
 
 def test_a_retry_that_is_killed_anywhere_is_resumed(tmp_path: Path) -> None:
-    project = Project(tmp_path, *QUESTIONS)
+    project = Project(tmp_path, *QUESTIONS[:20])
     project.run()
     before = shutil.copytree(project.out, tmp_path / "before")
     (tmp_path / "repaired").touch()
     project.run()
     files = [project.out / "mine" / "rows" / f"{n}.jsonl" for n in ("predictions", "failures")]
     expected = [file.read_bytes() for file in files]
-    for commits in range(1, 999, 9):
+    for commits in range(1, 999, 5):
         shutil.rmtree(project.out)
         shutil.copytree(before, project.out)
         with killed_after(commits) as killed:
@@ -115,31 +90,3 @@ def test_verify_reports_differences(tmp_path: Path) -> None:
     line = ("run", "mine", *HERE, "--config", project.config, "--out", project.out)
     process = leporello(*line, "--verify", status=1)
     assert "different when repeated: q" in process.stdout
-
-
-def test_a_sweep_chunks_each_document_once(tmp_path: Path) -> None:
-    for workers in (0, 1):
-        folder = tmp_path / str(workers)
-        folder.mkdir()
-        project = Project(folder, "one", "two", "three", "four")
-        project.run(workers=workers, overrides=["retriever.k=1,2,3"])
-        logged = project.logged()
-        assert {entry: n for entry, n in logged.items() if entry.startswith("chunk")} == {
-            "chunk d0": 1, "chunk d1": 1
-        }  # fmt: skip
-        assert [logged[f"retrieve {k}"] for k in (1, 2, 3)] == [2, 2, 2]
-
-
-def test_data_that_changes_during_a_run_is_reported(tmp_path: Path) -> None:
-    project = Project(tmp_path, "one", "two")
-    text = (tmp_path / "plug.py").read_text()
-    rows = tmp_path / "rows.jsonl"
-    (tmp_path / "plug.py").write_text(
-        text.replace(
-            "for read in inputs:",
-            f"Path({str(rows)!r}).open('a').write(' ')\n        for read in inputs:",
-            1,
-        )
-    )
-    with pytest.raises(UserError, match="changed while the run was reading"):
-        project.run()

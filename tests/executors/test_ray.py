@@ -31,7 +31,7 @@ from leporello.executors.ray.workers import (
     travelling_modules,
 )
 from leporello.jobs.jobs import prepare
-from leporello.jobs.options import JobOptions, RunOptions
+from leporello.jobs.options import JobOptions
 
 ray = pytest.importorskip("ray")
 cluster_utils = pytest.importorskip("ray.cluster_utils")
@@ -322,12 +322,3 @@ def test_auto_means_one_worker_per_gpu(placement: Placement, workers: int, gpus:
     result, count = resolved(placement, {"CPU": 8.0, "GPU": 2.0})
     assert (count, result.worker_gpus) == (workers, gpus)
     assert resolved(Placement("ray", workers="auto", worker_cpus=2), {"CPU": 8.0})[1] == 4
-
-
-def test_set_accepts_parameters_of_ray_with_the_flag(tmp_path: Path) -> None:
-    config = project(tmp_path, examples=2)
-    options: dict[str, Any] = {"config": [config], "overrides": ["placement.worker_cpus=2"]}
-    [job] = prepare(RunOptions(["mine"], **options, executor="ray"))
-    assert (job.placement.executor, job.placement.worker_cpus) == ("ray", 2)
-    with pytest.raises(UserError, match=r"worker_cpus: applies only to Ray"):
-        prepare(JobOptions(["mine"], **options))

@@ -31,17 +31,23 @@ def run_lamps(config: Path, out: Path, *pipelines: str, **options: Any) -> Run:
     return run(pipelines or ["mine"], config=[config], out=out, **options)
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Config with a hundred questions on forty documents; some fail."""
-    return project(tmp_path, examples=100)
+    return project(tmp_path_factory.mktemp("lamps"), examples=100)
+
+
+@pytest.fixture(scope="module")
+def expected(config: Path) -> Path:
+    """Directory of an unbroken run."""
+    assert run_lamps(config, config.parent / "expected").failures
+    return config.parent / "expected"
 
 
 @pytest.fixture
-def unbroken(config: Path) -> Path:
-    out = config.parent / "unbroken"
-    assert run_lamps(config, out).failures
-    return out
+def unbroken(expected: Path, tmp_path: Path) -> Path:
+    """Copy of the unbroken run, which a test may break."""
+    return shutil.copytree(expected, tmp_path / "unbroken")
 
 
 def test_the_same_bytes_in_any_process(config: Path, tmp_path: Path) -> None:
@@ -52,18 +58,17 @@ def test_the_same_bytes_in_any_process(config: Path, tmp_path: Path) -> None:
 
 
 def test_the_same_bytes_in_any_order_of_shards(
-    config: Path, unbroken: Path, monkeypatch: pytest.MonkeyPatch
+    config: Path, expected: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def backwards(*args: Any) -> Iterator[Shard]:
         yield from reversed([*cut(*args)])
 
     monkeypatch.setattr("leporello.runs.job_group.cut", backwards)
-    out = config.parent / "out"
-    run_lamps(config, out)
-    numbers = [row["shard"] for row in read_lines(out / "workers.jsonl")]
+    run_lamps(config, tmp_path)
+    numbers = [row["shard"] for row in read_lines(tmp_path / "workers.jsonl")]
     assert numbers == sorted(numbers, reverse=True)
     assert len(numbers) > 3
-    same_bytes(out, unbroken)
+    same_bytes(tmp_path, expected)
 
 
 def test_another_point_does_not_change_the_bytes_of_a_sweep(config: Path, tmp_path: Path) -> None:
@@ -82,38 +87,39 @@ def test_another_point_does_not_change_the_bytes_of_a_sweep(config: Path, tmp_pa
 # -- limits --------------------------------------------------------------------------------------
 
 
-def test_a_run_after_a_limit_repeats_only_the_last_shard(config: Path, unbroken: Path) -> None:
-    out = config.parent / "out"
-    assert run_lamps(config, out, limit=50).results[0].examples == 50
-    before = store(out).read_bytes()
-    run_lamps(config, out)
-    assert store(out).read_bytes() == before
-    shards = [row["shard"] for row in read_lines(out / "workers.jsonl")]
+def test_a_run_after_a_limit_repeats_only_the_last_shard(
+    config: Path, expected: Path, tmp_path: Path
+) -> None:
+    assert run_lamps(config, tmp_path, limit=50).results[0].examples == 50
+    before = store(tmp_path).read_bytes()
+    run_lamps(config, tmp_path)
+    assert store(tmp_path).read_bytes() == before
+    shards = [row["shard"] for row in read_lines(tmp_path / "workers.jsonl")]
     assert shards == [0, 1, *range(1, max(shards) + 1)]
-    same_bytes(out, unbroken)
+    same_bytes(tmp_path, expected)
 
 
 def test_a_limit_on_a_finished_run_scores_the_first_examples_and_keeps_all(
-    config: Path, unbroken: Path, caplog: pytest.LogCaptureFixture
+    config: Path, expected: Path, unbroken: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Also if a shard that the limit cuts has failures, which are not retried then."""
     rows = [*JobFiles(RunDirectory(unbroken), "mine", "lamps").statistics()]
     failed = [number for number, row in enumerate(rows) if row.failure]
     limit = failed[0] + 1
-    before = {name: (unbroken / "mine" / "lamps" / name).read_bytes() for name in FILES}
     with caplog.at_level(logging.WARNING, "leporello"):
         result = run_lamps(config, unbroken, limit=limit).results[0]
     assert (result.examples, result.failures) == (limit, 1)
     assert f"scores the first {limit} of 100 finished examples" in caplog.text
-    assert {name: (unbroken / "mine" / "lamps" / name).read_bytes() for name in FILES} == before
+    same_bytes(unbroken, expected)
     assert RunDirectory(unbroken).expected() == {("mine", "lamps"): 100}
 
 
 # -- stores ------------------------------------------------------------------------------------
 
 
-def test_missing_results_are_restored_from_stores(config: Path, unbroken: Path) -> None:
-    contents = {name: (unbroken / "mine" / "lamps" / name).read_bytes() for name in FILES}
+def test_missing_results_are_restored_from_stores(
+    config: Path, expected: Path, unbroken: Path
+) -> None:
     before = len(read_lines(unbroken / "workers.jsonl"))
     for missing in (None, *FILES):
         if missing is None:
@@ -121,8 +127,7 @@ def test_missing_results_are_restored_from_stores(config: Path, unbroken: Path) 
         else:
             (unbroken / "mine" / "lamps" / missing).unlink()
         run_lamps(config, unbroken)
-        for name, content in contents.items():
-            assert (unbroken / "mine" / "lamps" / name).read_bytes() == content
+        same_bytes(unbroken, expected)
     reads = [row["reads"] for row in read_lines(unbroken / "workers.jsonl")[before:]]
     assert not any(reads)
 
@@ -150,22 +155,19 @@ DAMAGE: Mapping[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("merged", [True, False])
 def test_the_shard_of_a_damaged_store_runs_again(
-    config: Path, unbroken: Path, damage: str, merged: bool
+    config: Path, expected: Path, unbroken: Path, damage: str, merged: bool
 ) -> None:
     """With the same bytes. If the results are merged, only the retry of failures reads stores."""
-    out = config.parent / "out"
-    shutil.copytree(unbroken, out)
     if not merged:
-        shutil.rmtree(out / "mine")
-    before = len(read_lines(out / "workers.jsonl"))
-    DAMAGE[damage](store(out, 1))
-    run_lamps(config, out, workers=int(damage == "changed"))
+        shutil.rmtree(unbroken / "mine")
+    before = len(read_lines(unbroken / "workers.jsonl"))
+    DAMAGE[damage](store(unbroken, 1))
+    run_lamps(config, unbroken, workers=int(damage == "changed"))
+    predictions = Path("mine", "lamps", "predictions.jsonl")
+    assert (unbroken / predictions).read_bytes() == (expected / predictions).read_bytes()
     if not merged:
-        same_bytes(out, unbroken)
-    for name in FILES[:1]:
-        expected = (unbroken / "mine" / "lamps" / name).read_bytes()
-        assert (out / "mine" / "lamps" / name).read_bytes() == expected
-    shards = [row["shard"] for row in read_lines(out / "workers.jsonl")[before:]]
+        same_bytes(unbroken, expected)
+    shards = [row["shard"] for row in read_lines(unbroken / "workers.jsonl")[before:]]
     assert 1 in shards
 
 
@@ -208,7 +210,7 @@ VERBS: Iterable[str] = (
 
 
 def _refusals(old: Path, config: Path) -> Iterator[tuple[str, BaseException | None]]:
-    places = {"CONFIG": config, "RUN": old, "PAGE": config.parent / "page"}
+    places = {"CONFIG": config, "RUN": old, "PAGE": old.parent / "page"}
     for line in VERBS:
         words = line.split()
         arguments = [str(places.get(word, word)) for word in words]

@@ -1,6 +1,5 @@
 """Shards: for any size, order and reader their examples are those of the task."""
 
-import bz2
 import dataclasses
 import json
 import random
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from official_rows import sorting_row
 
 from leporello.cache.store import Cache
 from leporello.core.errors import ConfigError, UserError
@@ -27,13 +25,8 @@ from leporello.executors.channel import dump, load
 from leporello.jobs.shards import Shard, TaskReader, cut, layout_of
 from leporello.tasks import (
     JsonLines,
-    Muld,
     Pan21,
-    ReportSumSort,
-    Sample,
     Scrolls,
-    ShuffleTest,
-    ZeroScrolls,
     json_lines,
     layouts,
 )
@@ -83,48 +76,11 @@ def questions(stories: int = 7, per_story: int = 5) -> Rows:
     return [*rows, {"id": "faulty", "input": "no question", "output": "x"}]
 
 
-def ordered(stories: int = 6) -> Rows:
-    return [
-        sorting_row(str(n), f"It rained {n // 2}.", ("One.", f"Two {n}."), "2, 1")
-        for n in range(2 * stories)
-    ]
-
-
-def scrolls(folder: Path, *, unpacked: bool = False) -> Task:
-    if unpacked:
-        path = folder / "scrolls/qasper/validation.jsonl"
-        path.parent.mkdir(parents=True)
-        path.write_bytes(b"\n" + lines(questions()))
-    else:
-        (folder / "scrolls").mkdir()
-        with zipfile.ZipFile(folder / "scrolls/qasper.zip", "w") as archive:
-            archive.writestr("qasper/validation.jsonl", lines(questions()))
+def scrolls(folder: Path) -> Task:
+    (folder / "scrolls").mkdir()
+    with zipfile.ZipFile(folder / "scrolls/qasper.zip", "w") as archive:
+        archive.writestr("qasper/validation.jsonl", lines(questions()))
     return Scrolls("qasper", data=folder)
-
-
-def muld(folder: Path) -> Task:
-    """Returns a task of MuLD, whose documents have parts and whose examples have metadata."""
-    rows = [
-        {"input": "One.\nTwo." * (n % 4 + 1), "output": "[1, 2]", "metadata": '{"n": 0.1}'}
-        for n in range(9)
-    ]
-    (folder / "muld").mkdir()
-    (folder / "muld/style_change_test.json.bz2").write_bytes(bz2.compress(lines(rows)))
-    return Muld("style_change", data=folder)
-
-
-def zero_scrolls(folder: Path) -> Task:
-    """Returns a task of ZeroSCROLLS, whose prompts are split into parts."""
-    path = folder / "zero_scrolls/book_sum_sort/validation.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(lines(ordered()))
-    return ZeroScrolls("book_sum_sort", data=folder)
-
-
-def report_sum_sort(folder: Path) -> Task:
-    """Returns a task whose examples share a report and have different choices."""
-    (folder / "rows.jsonl").write_bytes(lines(ordered()))
-    return ReportSumSort(folder / "rows.jsonl")
 
 
 def pan21(folder: Path) -> Task:
@@ -132,12 +88,6 @@ def pan21(folder: Path) -> Task:
         (folder / f"problem-{number}.txt").write_text(f"One {number}.\n\nTwo.")
     (folder / "truth-problem-3.json").write_text("[]")
     return Pan21(folder)
-
-
-def shuffle_test(folder: Path) -> Task:
-    rows = [{"id": str(n), "text": f"A {n}. B. C. D."} for n in range(3)]
-    (folder / "rows.jsonl").write_bytes(lines(rows))
-    return ShuffleTest(folder / "rows.jsonl", block_sizes=(1, 2), shuffles=2)
 
 
 def mixed_rows(folder: Path) -> Task:
@@ -176,17 +126,12 @@ def adjacent_rows(folder: Path) -> Task:
     return JsonLines(folder / "rows.jsonl", adjacent=True)
 
 
+# One task for each way to read a layout; the contract of tasks tests the layouts of all tasks.
 TASKS: dict[str, Callable[[Path], Task]] = {
     "JsonLines": mixed_rows,
     "adjacent": adjacent_rows,
     "Scrolls": scrolls,
-    "unpacked": lambda folder: scrolls(folder, unpacked=True),
-    "Muld": muld,
-    "ZeroScrolls": zero_scrolls,
-    "ReportSumSort": report_sum_sort,
     "Pan21": pan21,
-    "ShuffleTest": shuffle_test,
-    "Sample": lambda _: Sample(),
     "plug-in": lambda _: Stories(),
 }
 
@@ -335,7 +280,7 @@ def forbidden(*_: object) -> Any:
     raise AssertionError("called")
 
 
-@pytest.mark.parametrize("make", [mixed_rows, adjacent_rows, scrolls, muld])
+@pytest.mark.parametrize("make", [mixed_rows, adjacent_rows, scrolls])
 def test_a_worker_requires_only_the_shard(
     make: Callable[[Path], Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,15 +18,10 @@ KEEPERS = ("Ann Dunning", "Grigor Sande", "Otto Kern", "Greta Holm", "Wanda Pohl
 
 def _row(place: str, keeper: str, answer: str) -> Mapping[str, Any]:
     passage = f"The ferry at {place} was kept by {keeper} for nine years."
-    question = f"Who kept the ferry at {place}?"
-    start = passage.index(answer)
     return {
-        "set": "ferries",
-        "document_id": place,
-        "question": question,
-        "passage": passage,
-        "answers": [[start, answer]],
-    }
+        "set": "ferries", "document_id": place, "question": f"Who kept the ferry at {place}?",
+        "passage": passage, "answers": [[passage.index(answer), answer]],
+    }  # fmt: skip
 
 
 @pytest.fixture(name="settings")

@@ -56,15 +56,11 @@ def test_the_summariser_loads_the_fitted_weights(folder: Path) -> None:
 
 def test_mistakes_are_reported(folder: Path) -> None:
     settings = folder / "settings.yaml"
-    for wrong, message in (
-        ("source: gov_reports", "no source 'gov_reports'; did you mean"),
-        ("path: absent.jsonl", "absent.jsonl cannot be read"),
+    for right, wrong, message in (
+        ("source: gov_report", "source: gov_reports", "no source 'gov_reports'; did you mean"),
+        ("path: reports.jsonl", "path: absent.jsonl", "absent.jsonl cannot be read"),
+        ("report:\n", "meeting:\n", "no usable rows of the kind 'meeting'"),
     ):
-        name = wrong.partition(":")[0]
-        right = "source: gov_report" if name == "source" else "path: reports.jsonl"
         settings.write_text(SETTINGS.replace(right, wrong), encoding="utf-8")
         with pytest.raises(UserError, match=message):
             run_recipe("summaries", settings, folder / "out")
-    settings.write_text(SETTINGS.replace("report:\n", "meeting:\n"), encoding="utf-8")
-    with pytest.raises(UserError, match="no usable rows of the kind 'meeting'"):
-        run_recipe("summaries", settings, folder / "out")

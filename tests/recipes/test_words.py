@@ -63,12 +63,10 @@ def test_polarity_is_learnt_from_labelled_opinions(tmp_path: Path) -> None:
 
 
 def _corpora(folder: Path) -> Path:
+    sites = ("amazon_cells", "imdb", "yelp")
+    labelled = (f"sentiment labelled sentences/{site}_labelled.txt" for site in sites)
     files = {
-        **{
-            f"sentiment labelled sentences/{site}_labelled.txt": "a good one\t1\nan awful one\t0\n"
-            * 4
-            for site in ("amazon_cells", "imdb", "yelp")
-        },
+        **dict.fromkeys(labelled, "a good one\t1\nan awful one\t0\n" * 4),
         "sentence_polarity/rt-polarity.pos": "good stuff\n" * 4,
         "sentence_polarity/rt-polarity.neg": "awful stuff\n" * 4,
         "product_reviews_1/phone.txt": "[t]a phone\nsound[+2]##good sound\nsize[-1]##awful size\n",

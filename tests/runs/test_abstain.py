@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import write_files
 
-from leporello.api import UserError, ask, run
-from leporello.config import load_config
+from leporello.api import ask, run
 from leporello.core.files import read_json, read_rows
 
 READER = """
@@ -75,10 +74,3 @@ def test_ask_shows_a_sentence_without_an_answer(config: Path) -> None:
     document.write_text("A mill.")
     answers = [ask(document, q, pipeline="careful", config=[config]) for q in ("0.9 yes", "0.2 no")]
     assert [answer.told for answer in answers] == ["yes", "The document does not say so."]
-
-
-@pytest.mark.parametrize("value", ["1.5", "-0.1", "true", "low", "[0.1, 0.2]", ".nan"])
-def test_a_wrong_threshold_is_reported_with_its_line(config: Path, value: str) -> None:
-    config.write_text(CONFIG.replace("0.5", value))
-    with pytest.raises(UserError, match=r"mine.yaml:8.*abstain: must be one number from 0 to 1"):
-        load_config([config])

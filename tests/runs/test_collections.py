@@ -7,7 +7,6 @@ import pytest
 from command_line import leporello, write_files
 
 from leporello.config import load_config
-from leporello.core.errors import ConfigError
 from leporello.runs.ask import AskSettings, Session
 from leporello.tasks import JsonLines
 
@@ -45,20 +44,13 @@ def _folder(tmp_path: Path) -> Path:
 
 def test_each_file_has_its_answer(folder: Path) -> None:
     """The table has one line per file; a broken file is reported, and the exit status is 1."""
-    arguments = (
-        "ask",
-        folder / "files",
-        "Who found the fax?",
-        "--pipeline",
-        "best-sentence",
-        "--each",
-    )
-    process = leporello(*arguments, status=1)
+    line = ("ask", folder / "files", "Who found the fax?", "--each", "--pipeline", "best-sentence")
+    process = leporello(*line, status=1)
     _, first, second, warning = process.stdout.splitlines()
     assert " ".join(first.split()) == "a.txt Ann found the fax behind the boiler. characters 0–36"
     assert second.split()[:3] == ["b.md", "Bob", "found"]
     assert warning.startswith("1 × unreadable file (broken.txt): ")
-    rows = json.loads(leporello(*arguments, "--json", status=1).stdout)
+    rows = json.loads(leporello(*line, "--json", status=1).stdout)
     assert [row["document"] for row in rows] == ["a.txt", "b.md"]
     assert rows[1]["passages"][0]["place"].startswith("b.md ")
 
@@ -90,19 +82,3 @@ def test_rows_name_collections(folder: Path, *, adjacent: bool) -> None:
     before = task.fingerprint()
     (folder / "more" / "d.txt").write_text("new", encoding="utf-8")
     assert task.fingerprint() != before
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("collections: {a: 3}", "collections.a: must be a list of paths, patterns and URLs, got 3"),
-        ("collections: [a]", "collections must be a mapping of names"),
-        ("collections: {a: [1]}", "must be a list of paths, patterns and URLs, got [1]"),
-    ],
-)
-def test_a_wrong_collection_is_reported(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError) as caught:
-        load_config([tmp_path / "config.yaml"])
-    assert message in str(caught.value)
-    assert "config.yaml:1" in str(caught.value)

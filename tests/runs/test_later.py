@@ -1,10 +1,10 @@
 """Tests of metrics that are computed after all reads: interrupted and resumed, with same scores."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from command_line import write_files
 
 from leporello.analysis.score import score
 from leporello.api import UserError, run
@@ -20,10 +20,9 @@ def config(tmp_path: Path) -> Path:
         {"id": str(n), "document": text, "references": [f"{text} It was so."]}
         for n, text in enumerate(texts)
     ]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    path = tmp_path / "own.yaml"
-    path.write_text("tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [bleu_coco, f1]}}")
-    return path
+    own = "tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [bleu_coco, f1]}}"
+    write_files(tmp_path, {"rows.jsonl": rows, "own.yaml": own})
+    return tmp_path / "own.yaml"
 
 
 @dataclass

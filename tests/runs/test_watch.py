@@ -1,15 +1,12 @@
 """Tests of watching a run from another process."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, leporello, until, write_files
+from command_line import HERE, command, leporello, until, write_files
 
-from leporello.core.errors import UserError
 from leporello.runs.watch import JobProgress, Watch
 
 CONFIG = """
@@ -21,22 +18,22 @@ tasks:
 """
 SLOW = """
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from leporello import Output
+from leporello.readers import Lead
 
-@dataclass(frozen=True)
-class Slow:
+class Slow(Lead):
     def read(self, inputs):
         while not Path("go").exists() and any("9" in read.question for read in inputs):
             time.sleep(0.02)
         if any("3" in read.question for read in inputs):
             raise ValueError("three")
         return [Output("the mill") for _ in inputs]
-
-    def count(self, texts):
-        return [0 for _ in texts]
 """
+RUN = (
+    "run", "slow", "--task", "mills", "--config", "mine.yaml", "--out", "out", *HERE, "--no-cache",
+    "--window", "1", "--shard-examples", "3",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -53,21 +50,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-RUN = """
-from pathlib import Path
-from leporello.engine.limits import Limits
-from leporello.runs.run import run
-
-run(
-    ["slow"], ["mills"], config=[Path("mine.yaml")], out=Path("out"), workers=0, cached=False,
-    limits=Limits(window=1, shard_examples=3),
-)
-"""
-
-
 def start(folder: Path) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
-        [sys.executable, "-c", RUN], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        command(*RUN), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     until((folder / "out/manifest.json").exists)
     return process
@@ -97,23 +82,17 @@ def test_from_the_first_example_to_the_last(folder: Path) -> None:
     assert "running" in output
     assert "3 +1" in output
     (folder / "go").touch()
-    assert process.wait(60) == 0
+    assert process.wait(60) == 1
     assert (progress_of(watch).finished, watch.running) == (12, False)
     assert "finished" in leporello("watch", folder / "out").stdout
 
 
-def killed_run(folder: Path) -> Watch:
-    """Kills the run while the reader waits, and returns a watch of it."""
+def test_a_killed_run(folder: Path) -> None:
+    """A killed run is neither shown as running nor as finished."""
     process, watch = start(folder), Watch(folder / "out")
     until(lambda: is_waiting(progress_of(watch)))
     process.kill()
     process.wait()
-    return watch
-
-
-def test_a_killed_run(folder: Path) -> None:
-    """A killed run is neither shown as running nor as finished."""
-    watch = killed_run(folder)
     assert progress_of(watch).finished == 9
     status = json.loads(leporello("watch", folder / "out", "--json").stdout)
     assert status["running"] is False
@@ -122,15 +101,10 @@ def test_a_killed_run(folder: Path) -> None:
 
 def test_a_shard_that_is_tried_again(folder: Path) -> None:
     (folder / "go").touch()
-    assert start(folder).wait(60) == 0
+    leporello(*RUN, status=1, folder=folder)
     rows = [json.loads(line) for line in (folder / "out/workers.jsonl").read_text().splitlines()]
     with (folder / "out/workers.jsonl").open("a") as file:
         file.write(json.dumps({**rows[1], "outcome": "died"}) + "\n")
     job = progress_of(Watch(folder / "out"))
     assert (job.shards, job.under_way, job.died, job.finished, job.failed) == (4, 0, 1, 12, 1)
     assert "4, 1 tried again" in leporello("watch", folder / "out").stdout
-
-
-def test_no_run(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is not a run"):
-        Watch(tmp_path)

@@ -17,7 +17,7 @@ from typing import Any
 
 import fsspec
 import pytest
-from command_line import ROOT, leporello, read_lines
+from command_line import ROOT, leporello, read_lines, write_files
 from storage_servers import Shelf, register
 
 from leporello.core.errors import UserError
@@ -46,6 +46,12 @@ class Mates:
     def count(self, texts):
         return [len(text) for text in texts]
 """
+CONFIG = """
+pipelines:
+  mine: {reader: {class: "./plug.py:Mates"}}
+tasks:
+  lamps: {class: JsonLines, path: lamps.jsonl}
+"""
 STORE = "journal/mine/lamps/00000.sqlite"
 SHARD = {STORE: "store", "mine/lamps/tracebacks/q1.txt": "trace"}
 
@@ -65,22 +71,13 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     rows = ({"id": f"q{n}", "document": f"Lamp {n}.", "question": f"{n}?"} for n in range(EXAMPLES))
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "lamps.jsonl").write_text(text, encoding="utf-8")
-    (tmp_path / "plug.py").write_text(PLUG_IN, encoding="utf-8")
-    file = tmp_path / "mine.yaml"
-    file.write_text(
-        'pipelines:\n  mine:\n    reader: {class: "./plug.py:Mates"}\n'
-        "tasks:\n  lamps: {class: JsonLines, path: lamps.jsonl}\n",
-        encoding="utf-8",
-    )
-    return file
+    write_files(tmp_path, {"lamps.jsonl": rows, "plug.py": PLUG_IN, "mine.yaml": CONFIG})
+    return tmp_path / "mine.yaml"
 
 
-def _machine(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> Path:
+def _machine(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Switches to another machine, which has its own cache."""
     monkeypatch.setenv("LEPORELLO_CACHE", str(folder / name))
-    return folder / name
 
 
 def _run(config: Path, out: str | Path = URL, **options: Any) -> Run:
@@ -93,19 +90,13 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
-def _write(folder: Path, files: dict[str, str]) -> None:
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content, encoding="utf-8")
-
-
 def _predictions(folder: Path) -> bytes:
     return (folder / "mine" / "lamps" / "predictions.jsonl").read_bytes()
 
 
 def _lock(store: Path, *, minutes: float) -> None:
     row = {"host": "far", "pid": 1, "time": time.time() - 60 * minutes, "token": "x"}
-    _write(store, {LOCK: json.dumps(row)})
+    write_files(store, {LOCK: json.dumps(row)})
 
 
 # -- complete runs -------------------------------------------------------------------------------
@@ -223,7 +214,7 @@ def test_a_file_url_is_a_local_path(tmp_path: Path, config: Path) -> None:
 
 
 def test_other_files_at_a_url_are_left_alone(store: Path) -> None:
-    _write(store, {"thesis.txt": "mine"})
+    write_files(store, {"thesis.txt": "mine"})
     with (
         pytest.raises(UserError, match=r"contains other files \(thesis.txt, …\) and no run"),
         remote_run(URL),
@@ -235,7 +226,7 @@ def test_other_files_at_a_url_are_left_alone(store: Path) -> None:
 
 def test_a_deleted_run_is_not_silently_restored(store: Path) -> None:
     with remote_run(URL) as first:
-        _write(first.directory, {"manifest.json": "{}"})
+        write_files(first.directory, {"manifest.json": "{}"})
         first.put("manifest.json")
     shutil.rmtree(store)
     with pytest.raises(UserError, match="the run was deleted there"), remote_run(URL):
@@ -248,37 +239,37 @@ def test_a_deleted_run_is_not_silently_restored(store: Path) -> None:
 def test_local_files_remain_if_the_run_is_the_same(store: Path) -> None:
     """This machine resumes its unfinished shard, and downloads the shards of other machines."""
     with remote_run(URL) as first:
-        _write(first.directory, {"manifest.json": "{}"})
+        write_files(first.directory, {"manifest.json": "{}"})
         first.put("manifest.json")
-        _write(first.directory, {"journal/begun.jsonl": "mine"})
-    _write(store, {"journal/theirs.jsonl": "theirs"})
+        write_files(first.directory, {"journal/begun.jsonl": "mine"})
+    write_files(store, {"journal/theirs.jsonl": "theirs"})
     both = {"journal/begun.jsonl", "journal/theirs.jsonl"}
     with remote_run(URL) as again:
         assert _files(again.directory).keys() == {"manifest.json", *both}
-        _write(again.directory, {"journal/again.jsonl": "mine"})
-    _write(store, {"manifest.json": "[]"})
+        write_files(again.directory, {"journal/again.jsonl": "mine"})
+    write_files(store, {"manifest.json": "[]"})
     with remote_run(URL) as other_run:
         assert _files(other_run.directory).keys() == {"manifest.json", *both}
 
 
 def test_a_file_that_was_not_uploaded_is_newer_than_the_remote_one(store: Path) -> None:
     with remote_run(URL) as first:
-        _write(first.directory, {"manifest.json": "{}", "scores": "old"})
+        write_files(first.directory, {"manifest.json": "{}", "scores": "old"})
         first.put("manifest.json", "scores")
-        _write(first.directory, {"scores": "newer"})
+        write_files(first.directory, {"scores": "newer"})
     with remote_run(URL) as again:
         assert (again.directory / "scores").read_text() == "newer"
-    _write(store, {"scores": "another machine's"})
+    write_files(store, {"scores": "another machine's"})
     with remote_run(URL) as again:
         assert (again.directory / "scores").read_text() == "another machine's"
 
 
 def test_finished_files_of_a_killed_process_are_uploaded(store: Path) -> None:
     with remote_run(URL) as first:
-        _write(first.directory, {"manifest.json": "{}"})
+        write_files(first.directory, {"manifest.json": "{}"})
         first.put("manifest.json")
-        _write(first.directory, {**SHARD, "mine/lamps/00001.part/calls.jsonl": "half"})
-        _write(first.directory, {"run.yaml.part": "half"})
+        write_files(first.directory, {**SHARD, "mine/lamps/00001.part/calls.jsonl": "half"})
+        write_files(first.directory, {"run.yaml.part": "half"})
     assert _files(store).keys() == {"manifest.json"}
     with remote_run(URL):
         assert _files(store).keys() == {"manifest.json", *SHARD}
@@ -286,9 +277,9 @@ def test_finished_files_of_a_killed_process_are_uploaded(store: Path) -> None:
 
 def test_the_store_of_a_killed_worker_is_uploaded_by_the_next_one(store: Path) -> None:
     """A store with a journal of SQLite is incomplete."""
-    _write(store, {"manifest.json": "{}"})
+    write_files(store, {"manifest.json": "{}"})
     with remote_run(URL) as run:
-        _write(run.directory, {STORE: "torn", f"{STORE}-journal": "what was there before"})
+        write_files(run.directory, {STORE: "torn", f"{STORE}-journal": "what was there before"})
         run.put("journal")
         assert _files(store).keys() == {"manifest.json"}
         (run.directory / f"{STORE}-journal").unlink()
@@ -297,10 +288,10 @@ def test_the_store_of_a_killed_worker_is_uploaded_by_the_next_one(store: Path) -
 
 
 def test_only_new_files_are_downloaded(store: Path) -> None:
-    _write(store, {"manifest.json": "{}", **SHARD})
+    write_files(store, {"manifest.json": "{}", **SHARD})
     with remote_run(URL) as first:
         assert _files(first.directory) == _files(store)
-        _write(first.directory, {"metrics.json": "1"})
+        write_files(first.directory, {"metrics.json": "1"})
         first.put("metrics.json")
     Shelf.names.clear()
     with remote_run(URL) as again:
@@ -320,7 +311,7 @@ def test_a_name_outside_a_copy_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_locally_deleted_files_are_deleted_at_the_url(tmp_path: Path, store: Path) -> None:
-    _write(tmp_path, SHARD)
+    write_files(tmp_path, SHARD)
     remote = RemoteRun(URL, tmp_path)
     remote.put("journal", "mine")
     assert _files(store) == {name: content.encode() for name, content in SHARD.items()}
@@ -334,7 +325,7 @@ def test_the_driver_downloads_files_of_workers_on_other_machines(tmp_path: Path)
     with remote_run(URL) as driver:
         sent = pickle.dumps(replace(driver, directory=tmp_path / "far"))
         worker: RemoteRun = pickle.loads(sent)  # noqa: S301 -- made above
-        _write(worker.directory, SHARD)
+        write_files(worker.directory, SHARD)
         worker.put(*SHARD)
         driver.get(STORE)
         assert _files(driver.directory).keys() == {STORE}
@@ -347,9 +338,9 @@ def test_the_driver_downloads_files_of_workers_on_other_machines(tmp_path: Path)
 def test_stores_have_only_complete_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url, memory = "memory://bucket/run", fsspec.filesystem("memory")
     remote = RemoteRun(url, tmp_path)
-    _write(tmp_path, {"manifest.json": "first"})
+    write_files(tmp_path, {"manifest.json": "first"})
     remote.put("manifest.json")
-    _write(tmp_path, {"manifest.json": "second"})
+    write_files(tmp_path, {"manifest.json": "second"})
     put_file = type(memory).put_file
 
     def breaks_off(system: Any, file: str, path: str, **_: object) -> None:
@@ -364,7 +355,7 @@ def test_stores_have_only_complete_files(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(Location(url).files()) == ["manifest.json"]
     with remote_run(url) as again:
         assert (again.directory / "manifest.json").read_text() == "first"
-        _write(again.directory, {"manifest.json": "second"})
+        write_files(again.directory, {"manifest.json": "second"})
         again.put("manifest.json")
     assert (run_at(url) / "manifest.json").read_text() == "second"
     memory.rm("/bucket", recursive=True)
@@ -388,7 +379,7 @@ def test_a_stale_lock_is_taken_over(store: Path, caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.INFO, "leporello"), remote_run(URL):
         assert "taken over from process 1 on far" in caplog.text
     for content in ("[]", "", '{"time": "x"}', "{}"):
-        _write(store, {LOCK: content})
+        write_files(store, {LOCK: content})
         with remote_run(URL) as run:
             run.put("nothing")
 
@@ -399,8 +390,7 @@ def test_only_one_of_several_simultaneous_machines_gets_the_lock(
     """The others are refused, or notice the loss of the lock before they write."""
     copies, tokens, errors = iter(range(8)), list[str](), list[str]()
     start, end = threading.Barrier(8), threading.Barrier(8)
-    copy = {"copy": lambda *_: tmp_path / f"machine {next(copies)}" / "x"}
-    monkeypatch.setattr(runs, "local_copy", copy["copy"])
+    monkeypatch.setattr(runs, "local_copy", lambda *_: tmp_path / f"machine {next(copies)}" / "x")
 
     def begin() -> None:
         start.wait()
@@ -447,7 +437,7 @@ def test_a_run_without_its_lock_writes_no_more(
     """For example, a machine was suspended while another one took over the run."""
     monkeypatch.setattr(runs, "_EVERY", 3600)  # so that the refreshing thread does nothing
     with remote_run(URL) as run:
-        _write(run.directory, {"manifest.json": "{}"})
+        write_files(run.directory, {"manifest.json": "{}"})
         _lock(store, minutes=0)
         with pytest.raises(LostError, match="process 1 on far"):
             run.put("manifest.json")
@@ -462,14 +452,14 @@ def test_a_run_without_its_lock_writes_no_more(
 
 def test_a_run_at_a_url_can_be_viewed(tmp_path: Path, store: Path) -> None:
     """The view has the current files, in another copy than the one that a run resumes from."""
-    _write(store, {"manifest.json": "{}", **SHARD, LOCK: "{}"})
+    write_files(store, {"manifest.json": "{}", **SHARD, LOCK: "{}"})
     first = run_at(URL)
     assert _files(first).keys() == {"manifest.json", *SHARD}
     shutil.rmtree(store / "mine")
-    _write(store, {"metrics.json": "0.71"})
-    _write(first, {"export/mine.parquet": "made here"})
+    write_files(store, {"metrics.json": "0.71"})
+    write_files(first, {"export/mine.parquet": "made here"})
     assert run_at(URL) == first
-    _write(store, {"metrics.json": "0.72"})
+    write_files(store, {"metrics.json": "0.72"})
     view(to_path(URL))
     names = {"manifest.json", STORE, "metrics.json"}
     assert _files(first).keys() == {*names, "export/mine.parquet"}

@@ -277,12 +277,6 @@ def test_jobs_that_other_runs_finished_are_not_run_again(
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("long: lead", "long: leed", "suites.tiny.rows.naive.pipelines: there is no pipeline"
-         " 'leed'; did you mean 'lead'"),
-        ("long: lead", "lung: lead", "suites.tiny.rows.naive.pipelines: there is no column"
-         " 'lung'; did you mean 'long'"),
-        ("short: {score: f1", "shrt: {score: f1", "suites.tiny.columns.shrt: there is no task"
-         " 'tiny/shrt'; did you mean 'tiny/short'"),
         ("score: f1, ", "", "suites.tiny.columns.short.score: is missing"),
         ("average: mean", "avrage: mean", "suites.tiny: unknown key 'avrage'; did you mean"),
         ("published: Naive", "published: Naiv", "suites.tiny.rows.naive.published: paper.yaml"

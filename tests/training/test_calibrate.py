@@ -1,9 +1,9 @@
 """`train --calibrate`: fitting probabilities to the scores of answers."""
 
-import json
 from pathlib import Path
 
 import pytest
+from command_line import write_files
 
 from leporello.api import UserError, run
 from leporello.training import calibrate
@@ -29,8 +29,7 @@ def _config(tmp_path: Path) -> Path:
         }
         for n in range(40)
     ]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "mine.yaml").write_text(CONFIG)
+    write_files(tmp_path, {"rows.jsonl": rows, "mine.yaml": CONFIG})
     return tmp_path / "mine.yaml"
 
 

@@ -4,21 +4,19 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import leporello, read_lines
+from command_line import leporello, read_lines, write_files
 from word_labels import CONFIG, PLUGIN, row
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "plugin.py").write_text(PLUGIN)
-    (tmp_path / "mine.yaml").write_text(CONFIG)
     pairs = [("sun and beach", "warm"), ("ice and snow", "cold"), ("hot sun today", "warm")]
-    rows = [
+    lines = (
         row(str(n), f"{text}\nnoise noise noise", label) for n, (text, label) in enumerate(pairs)
-    ]
-    (tmp_path / "train.jsonl").write_text("".join(rows))
-    test_rows = [row("a", "the sun shines", "warm"), row("b", "deep snow lies", "cold")]
-    (tmp_path / "test.jsonl").write_text("".join(test_rows))
+    )
+    test_lines = row("a", "the sun shines", "warm") + row("b", "deep snow lies", "cold")
+    files = {"plugin.py": PLUGIN, "mine.yaml": CONFIG, "test.jsonl": test_lines}
+    write_files(tmp_path, {**files, "train.jsonl": "".join(lines)})
     return tmp_path
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import command, leporello, until
+from command_line import command, leporello, until, write_files
 
 from leporello.config import load_config, load_space
 from leporello.config.space import first
@@ -28,32 +28,28 @@ tasks:
   more: {class: JsonLines, path: more.jsonl, metrics: [exact_match]}
 """
 BROKEN = """
-class Broken:
+from leporello.readers import Lead
+
+class Broken(Lead):
     def read(self, inputs):
         raise ValueError("torn")
-
-    def count(self, texts):
-        return [0 for _ in texts]
 """
 HERE = ("tune", "mine", "--config", "mine.yaml", "--json")
 
 
-def rows(documents: int, words: int, first: int = 0) -> str:
+def rows(documents: int, words: int, first: int = 0) -> list[dict[str, Any]]:
     names = [f"a{n} b{n} c{n} d{n} e{n} f{n} g{n}" for n in range(first, first + documents)]
-    return "".join(
-        json.dumps({"id": f"{n}", "document": text, "references": [" ".join(text.split()[:words])]})
-        + "\n"
+    return [
+        {"id": f"{n}", "document": text, "references": [" ".join(text.split()[:words])]}
         for n, text in enumerate(names)
-    )
+    ]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Returns a folder with a config and a task of 36 documents, whose best answer has 3 words."""
-    (tmp_path / "mine.yaml").write_text(CONFIG)
-    (tmp_path / "broken.py").write_text(BROKEN)
-    (tmp_path / "rows.jsonl").write_text(rows(36, 3))
-    (tmp_path / "more.jsonl").write_text(rows(36, 5, 100))
+    files = {"mine.yaml": CONFIG, "broken.py": BROKEN}
+    write_files(tmp_path, {**files, "rows.jsonl": rows(36, 3), "more.jsonl": rows(36, 5, 100)})
     return tmp_path
 
 
@@ -91,7 +87,7 @@ def test_the_written_config_runs_and_reports_the_documents_of_the_search(folder:
 
 
 def test_few_documents_are_cross_validated(folder: Path) -> None:
-    (folder / "rows.jsonl").write_text(rows(10, 3))
+    write_files(folder, {"rows.jsonl": rows(10, 3)})
     result = tuned(folder, "--task", "rows", "--budget", "60 runs")
     assert (result["documents"], result["apart"], result["searches"]) == (10, 10, 6)
     assert result["estimate"]["value"] == 100.0
