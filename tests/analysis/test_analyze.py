@@ -20,9 +20,6 @@ def example(text: str, *references: str, id_: str = "x", question: str = "") -> 
     return Example(id_, Document(id_, text), references=references, question=question)
 
 
-# -- distributions -----------------------------------------------------------------------------
-
-
 def test_numbers_are_summarised() -> None:
     summary = distribution([float(n) for n in range(100, -1, -1)])
     assert summary is not None
@@ -31,9 +28,6 @@ def test_numbers_are_summarised() -> None:
     assert summary.histogram.edges[:3] == (0, 10, 20)
     assert summary.histogram.counts == (10,) * 10 + (1,)
     assert distribution([]) is None
-
-
-# -- a task ------------------------------------------------------------------------------------
 
 
 def test_lengths_are_words_between_blanks() -> None:
@@ -96,9 +90,6 @@ def test_data_are_streamed() -> None:
 
     analyze_examples(Watching(examples()))
     assert max(alive) - min(alive) <= 2
-
-
-# -- predictions -------------------------------------------------------------------------------
 
 
 def discrepancy(

@@ -118,9 +118,6 @@ def test_equal_scores_keep_their_ranks(result: Run, tmp_path: Path) -> None:
     assert [float(line[4]) for line in lines[:3]] == [3, 2, 1]
 
 
-# -- trackers -----------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def tracked_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of two points of a sweep over the first questions of the sample."""

@@ -73,8 +73,6 @@ def test_a_benchmark_without_submissions_is_reported() -> None:
         submission_csv({}, "muld", {})
 
 
-# -- from runs ---------------------------------------------------------------------------------
-
 ECHO = """
 from dataclasses import dataclass
 
@@ -169,9 +167,6 @@ def test_an_unfinished_run_is_reported(config: Path, tmp_path: Path) -> None:
     (out / "echo" / "scrolls" / "qasper" / "predictions.jsonl").unlink()
     with pytest.raises(UserError, match="echo on scrolls/qasper is not finished; complete the run"):
         submit([out], "scrolls", tmp_path / "s.csv")
-
-
-# -- scores ------------------------------------------------------------------------------------
 
 
 def test_unusable_gold_is_a_failure(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ PLAIN = st.recursive(
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.dictionaries(NAMES, ARRAYS | ARRAYS.map(np.transpose) | PLAIN, max_size=4))
 def test_an_entry_is_returned_as_it_was_stored(tmp_path: Path, value: dict[str, Any]) -> None:
     """Arrays of any plain type and shape, and any JSON, are restored to the last bit."""
@@ -160,7 +160,7 @@ def test_a_truncated_entry_is_noticed(stored: Cache, caplog: pytest.LogCaptureFi
 CONTENT = bytes(pack(canonical(RECIPE), VALUE) or b"")
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, len(CONTENT) - 1), change=st.integers(1, 255))
 def test_a_changed_byte_is_noticed(tmp_path: Path, place: int, change: int) -> None:
     path = tmp_path / "entry"

@@ -53,12 +53,6 @@ def test_the_cost_of_an_answer_is_printed_on_request(file: Path) -> None:
     assert "score" not in leporello("ask", file, question).stdout
 
 
-def test_a_question_without_an_answer_is_reported(file: Path) -> None:
-    process = leporello("ask", file, "Who wrote Faust?", "--set", "reader.threshold=1000.0")
-    assert process.stdout.splitlines()[0] == "The document does not say so."
-    assert "passage 1" not in process.stdout
-
-
 def test_a_question_whose_words_do_not_occur_has_no_answer_and_no_passage(file: Path) -> None:
     note, answer, ledger = leporello("ask", file, "submarine cables?").stdout.splitlines()
     assert note == "note: BM25 found no passage with a word of a question on this document"

@@ -43,9 +43,6 @@ def died(folder: Path, *phases: Phase, **options: Any) -> Counter[Phase]:
     return log.deaths
 
 
-# -- counting ------------------------------------------------------------------------------------
-
-
 def test_a_death_counts_against_the_last_operation(tmp_path: Path) -> None:
     assert not died(tmp_path, ("select", 0, 1), WINDOW)
     assert died(tmp_path, WINDOW) == {WINDOW: 1}
@@ -99,9 +96,6 @@ def test_a_truncated_line_counts_as_not_started(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-3])
     assert died(tmp_path, WINDOW) == {("select", 0, 1): 1}
     assert died(tmp_path) == {("select", 0, 1): 1, WINDOW: 1}
-
-
-# -- isolation -----------------------------------------------------------------------------------
 
 
 @dataclass

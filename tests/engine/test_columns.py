@@ -85,8 +85,6 @@ def test_a_column_of_another_length_is_refused(column: Any) -> None:
         from_columns({"x": column}, 3)
 
 
-# -- reads and outputs ---------------------------------------------------------------------------
-
 TEXTS = st.text(max_size=5)
 LENGTH = len(DOCUMENT.text)
 SPANS = st.tuples(st.integers(0, LENGTH), st.integers(0, LENGTH)).map(lambda t: Span(*sorted(t)))

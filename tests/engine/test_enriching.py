@@ -1,68 +1,36 @@
-"""Enrichers in a run: once per document, resumed without changes, failures with their stage."""
+"""Enrichers in a run: the passages of results, and failures with their stage."""
 
-import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import HERE, leporello, read_lines
-from lamps import FILES, project
-
-from leporello.testing.text_contract import killed_after
+from lamps import project
 
 RUN = ("run", "rooted", *HERE, "--limit", "12")
 DONE = Path("rooted", "lamps")
-JOURNAL = Path("journal", "rooted", "lamps")
 
 
 @pytest.fixture(scope="module")
-def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lamps")
     config = project(folder, examples=12, documents=4)
-    for name in ("first", "whole"):  # the first run of a process differs, as it observes the start
-        leporello(*RUN, "--config", config, "--out", folder / name, "--no-cache", status=1)
-    return config, folder / "whole"
+    leporello(*RUN, "--config", config, "--out", folder / "out", "--no-cache", status=1)
+    return folder / "out"
 
 
-def test_a_run_killed_anywhere_makes_the_same_passages(
-    finished_run: tuple[Path, Path],
-) -> None:
-    config, unbroken = finished_run
-    stored = passages(unbroken)
-    assert len(stored) == 4
-    for commits in range(1, 99, 3):
-        out = unbroken.parent / f"killed {commits}"
-        run = (*RUN, "--config", config, "--out", out, "--no-cache")
-        with killed_after(commits) as killed:
-            leporello(*run, status=1)
-        if killed:  # otherwise failed examples would run again
-            leporello(*run, status=1)
-        assert passages(out) == stored
-        for name in FILES:
-            assert (out / DONE / name).read_bytes() == (unbroken / DONE / name).read_bytes()
-        if not killed:
-            return
-    pytest.fail("the run does not finish")
-
-
-def passages(out: Path) -> list[Any]:
-    with sqlite3.connect(out / JOURNAL / "00000.sqlite") as database:
-        return database.execute("SELECT document, data FROM passages").fetchall()
-
-
-def test_results_contain_the_passages_of_hits(finished_run: tuple[Path, Path]) -> None:
-    rows = read_lines(finished_run[1] / DONE / "predictions.jsonl")
+def test_results_contain_the_passages_of_hits(finished_run: Path) -> None:
+    rows = read_lines(finished_run / DONE / "predictions.jsonl")
     hits = [passage for row in rows for passage in row.get("passages", {}).values()]
     assert {passage["kind"] for passage in hits} == {"summary"}
     assert all(passage["text"] and passage["spans"] for passage in hits)
     assert any(row["coverage"]["stood_for"] for row in rows)
 
 
-def test_explain_shows_the_sources_of_a_passage(finished_run: tuple[Path, Path]) -> None:
+def test_explain_shows_the_sources_of_a_passage(finished_run: Path) -> None:
     """Down to the document, from the store."""
-    rows = read_lines(finished_run[1] / DONE / "predictions.jsonl")
+    rows = read_lines(finished_run / DONE / "predictions.jsonl")
     row = next(row for row in rows if row.get("passages"))
-    output = leporello("explain", finished_run[1], row["id"]).stdout
+    output = leporello("explain", finished_run, row["id"]).stdout
     assert "summary" in output
     assert "└ verbatim" in output
 

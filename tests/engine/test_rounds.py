@@ -27,9 +27,6 @@ def run(
     return rows_of(path, examples, Pipeline(**{**defaults, **stages}), limits)
 
 
-# -- batches -------------------------------------------------------------------------------------
-
-
 def test_reads_of_many_examples_are_pooled() -> None:
     reader = Mates()
     run(None, questions(40), Limits(max_active=20, window=8), reader=reader)
@@ -60,9 +57,6 @@ def test_a_batch_is_as_large_as_the_run_or_the_reader_allows(reader: Mates, most
     assert max(map(len, reader.batches)) == most
 
 
-# -- failures ------------------------------------------------------------------------------------
-
-
 def test_a_failing_batch_is_halved_until_the_failing_read_is_isolated() -> None:
     examples = [Example(f"e{n}", Document(f"d{n}", f"w{n}"), "?") for n in range(6)]
     examples[2] = replace(examples[2], question="unreadable")
@@ -75,9 +69,6 @@ def test_a_failing_batch_is_halved_until_the_failing_read_is_isolated() -> None:
     assert (failure["id"], failure["stage"]) == ("e2", "reader")
     assert failure["error"] == "RuntimeError: cannot read this"
     assert "in read" in failure["traceback"]
-
-
-# -- kills ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

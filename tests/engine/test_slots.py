@@ -146,7 +146,7 @@ def test_a_shard_killed_at_every_commit_ends_with_the_same_rows(tmp_path: Path) 
     with Slots(4) as slots:
         expected = run_in_slots(tmp_path / "unbroken.sqlite", examples, slots)
     reads = sum(len(row["calls"]) for row in expected)
-    for commits in range(2, 60, 4):
+    for commits in range(2, 60, 8):
         path, first, second = tmp_path / f"killed {commits}.sqlite", Hash(), Hash()
         with killed_after(commits) as killed, Slots(1) as slots:
             run_in_slots(path, examples, slots, first)

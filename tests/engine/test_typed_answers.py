@@ -1,11 +1,14 @@
-"""Typed answers in the engine: reads, checks, retries and failures."""
+"""Typed answers in the engine: reads, checks, retries and failures; generated schemas."""
 
+import json
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from jsonschema import Draft202012Validator, FormatChecker
 
 from leporello.chunkers import Sentences
 from leporello.combiners import Stuff
@@ -13,7 +16,7 @@ from leporello.config import Pipeline
 from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import Rows, rows_of
-from leporello.readers import BestSentence, Embedded
+from leporello.readers import BestSentence, CausalLM, Embedded
 from leporello.retrievers import All
 from leporello.testing.text_contract import resumed
 from leporello.text.typed.schema import schema_of
@@ -106,3 +109,71 @@ def test_a_run_killed_between_two_tries_ends_with_the_same_rows(tmp_path: Path) 
     tries = [*resumed(lambda path: run(Writer("1200"), *examples, path=path), tmp_path)]
     assert len(tries) > 3
     assert all(rows == expected for rows in tries)
+
+
+# -- generated schemas ----------------------------------------------------------------------------
+
+STORY = (
+    "The ferry company of Quern was founded on 1 May 1871 by Grigor Sande and Ann Dunning. It"
+    " employs 1,200 people, of whom thirty work in Norway, and pays no dividend. A ticket costs"
+    " $3.50. On June 2, 1902 the second ship, the Widow Frack, was sold for 1.5 million."
+)
+NAMES = ("founder", "foundingDate", "people", "price", "country", "ship_names", "pays_dividend")
+
+
+def generated(chance: random.Random, depth: int = 0) -> Any:
+    names = ["text", "number", "integer", "date", "enum", "yes_no"]
+    name = chance.choice([*names, *(["list", "object", "schema"] if depth < 2 else [])])
+    low = chance.randint(-50, 2000)
+    details: dict[str, Any] = {}
+    match name:
+        case "text":
+            details = chance.choice(
+                [{}, {"maxLength": chance.randint(1, 30)}, {"pattern": "^[A-Z]"}]
+            )
+        case "number" | "integer":
+            details = chance.choice(
+                [{}, {"minimum": low}, {"minimum": low, "maximum": low + chance.randint(-1, 500)}]
+            )
+        case "enum":
+            details = {"choices": chance.sample(["Norway", "Japan", "Sande", "1902", "ship"], 3)}
+        case "list":
+            details = {"items": generated(chance, depth + 1), "maxItems": chance.randint(1, 4)}
+            details |= {"uniqueItems": True} if chance.random() < 0.3 else {}
+        case "object":
+            fields = chance.sample(NAMES, chance.randint(1, 3))
+            details = {"fields": {field: generated(chance, depth + 1) for field in fields}}
+        case "schema":
+            inner = {field: {"type": ["string", "null"]} for field in chance.sample(NAMES, 2)}
+            required = chance.sample([*inner], chance.randint(0, 2))
+            return {"schema": {"type": "object", "properties": inner, "required": required}}
+    return {"type": name, **details}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("reader", "count"),
+    [
+        (BestSentence(), 40),
+        (Embedded(), 40),
+        pytest.param(CausalLM(max_new_tokens=64), 200, marks=pytest.mark.slow),
+    ],
+    ids=lambda given: type(given).__name__,
+)
+def test_no_invalid_value_is_delivered(reader: Any, count: int) -> None:
+    """Extractive readers find a value for most schemas; a language model may fail more often."""
+    chance, document, values, failed = random.Random(24), Document("d", STORY), 0, 0
+    schemas = [schema_of(generated(chance)) for _ in range(count)]
+    examples = [Example(f"e{n}", document, "What of it?", schema=s) for n, s in enumerate(schemas)]
+    stages = Pipeline(Sentences(1000), All(), reader, Stuff())
+    for schema, row in zip(schemas, rows_of(None, examples, stages, Limits(20, 16)), strict=True):
+        if "failure" in row:
+            assert row["failure"]["stage"] == "answer"
+            failed += 1
+        elif (value := row["prediction"]["raw"]["value"]) is not None:
+            formats = FormatChecker(("date",))
+            Draft202012Validator(json.loads(schema), format_checker=formats).validate(value)
+            values += 1
+    if count == 40:
+        assert values >= 20
+        assert failed <= 10

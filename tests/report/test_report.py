@@ -211,14 +211,12 @@ def test_all_curves_with_data_are_plotted(page: Page) -> None:
 
 
 def test_a_report_without_the_data_shows_results(directory: Path, tmp_path: Path) -> None:
-    for path in directory.parent.iterdir():
-        if path.name != "report.html":
-            (shutil.copytree if path.is_dir() else shutil.copy)(path, tmp_path / path.name)
-    config = tmp_path / "out" / "run.yaml"
-    config.write_text(config.read_text().replace(str(directory.parent), str(tmp_path)))
+    folder = shutil.copytree(directory.parent, tmp_path / "moved")
+    config = folder / "out" / "run.yaml"
+    config.write_text(config.read_text().replace(str(directory.parent), str(folder)))
     changed = [{**row, "document": f"{row['document']}!"} for row in _rows()]
-    write_files(tmp_path, {"rows.jsonl": changed})
-    result = report([tmp_path / "out"], tmp_path / "report.html", draws=DRAWS)
+    write_files(folder, {"rows.jsonl": changed})
+    result = report([folder / "out"], tmp_path / "report.html", draws=DRAWS)
     assert any("shown without its documents" in note for note in result.notes)
     page = Page(tmp_path / "report.html")
     [first, *_] = page.examples()

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pyarrow.parquet as pq
 import pytest
@@ -29,14 +30,18 @@ def _folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def extract(
+    folder: Path, source: str, out: str = "table.csv", schema: str = "fields.yaml", status: int = 0
+) -> CompletedProcess[str]:
+    line = ("extract", folder / source, "--schema", folder / schema, "--out", folder / out)
+    return leporello(*line, status=status)
+
+
 def test_a_table_has_each_value_with_its_place(folder: Path) -> None:
     """The table has one row per document; missing values are empty, with the reason."""
-    out = folder / "table.csv"
-    process = leporello(
-        "extract", folder / "docs", "--schema", folder / "fields.yaml", "--out", out
-    )
+    process = extract(folder, "docs")
     assert "2 documents × 4 fields: 6 values, 2 not there, 0 failed, " in process.stdout
-    quern, tarn = csv.DictReader(out.open(encoding="utf-8"))
+    quern, tarn = csv.DictReader((folder / "table.csv").open(encoding="utf-8"))
     assert (quern["founded"], quern["people"]) == ("1871-05-01", "1200")
     assert (tarn["founder"], tarn["people"]) == ("Ann Dunning", "37")
     start, end = int(quern["people.start"]), int(quern["people.end"])
@@ -48,9 +53,8 @@ def test_texts_in_csv_are_not_formulas(tmp_path: Path) -> None:
     name = "=HYPERLINK(1).txt"
     fields = "fields: {total: {type: number, description: What is the total?}}"
     write_files(tmp_path, {name: "The total is -5.", "fields.yaml": fields})
-    out = tmp_path / "table.csv"
-    leporello("extract", tmp_path / name, "--schema", tmp_path / "fields.yaml", "--out", out)
-    [row] = csv.DictReader(out.open(encoding="utf-8"))
+    extract(tmp_path, name)
+    [row] = csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8"))
     assert row["document"] == f"'{name}"
     assert row["total"] == "-5"
 
@@ -58,12 +62,9 @@ def test_texts_in_csv_are_not_formulas(tmp_path: Path) -> None:
 def test_parquet_has_columns_of_the_types(folder: Path) -> None:
     """An unreadable document is a row with the reason, and the exit status is 1."""
     (folder / "docs" / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
-    out = folder / "table.parquet"
-    process = leporello(
-        "extract", folder / "docs", "--schema", folder / "fields.yaml", "--out", out, status=1
-    )
+    process = extract(folder, "docs", "table.parquet", status=1)
     assert "4 failed" in process.stdout
-    table = pq.read_table(out)
+    table = pq.read_table(folder / "table.parquet")
     assert [str(table.schema.field(n).type) for n in ("founded", "people", "price")] == [
         "date32[day]", "int64", "double",
     ]  # fmt: skip
@@ -81,10 +82,8 @@ fields:
   rent_euros: {type: number, description: "What is the rent of the lease?"}
 """
     write_files(tmp_path, {"lease.txt": text, "fields.yaml": fields})
-    schema, out = tmp_path / "fields.yaml", tmp_path / "table.csv"
-    line = ("extract", tmp_path / "lease.txt", "--schema", schema, "--out", out)
-    printed = leporello(*line, status=1).stdout
-    [row] = csv.DictReader(out.open(encoding="utf-8"))
+    printed = extract(tmp_path, "lease.txt", status=1).stdout
+    [row] = csv.DictReader((tmp_path / "table.csv").open(encoding="utf-8"))
     assert (row["years"], row["years.unit"]) == ("1.5", "years")
     assert (row["days"], row["whole"], row["rent_euros"]) == ("", "", "")
     assert "'eighteen months' in the document cannot be converted to days" in row["days.reason"]
@@ -108,9 +107,7 @@ fields:
 )  # fmt: skip
 def test_faults_of_a_schema_have_their_line(folder: Path, name: str, text: str, fault: str) -> None:
     (folder / name).write_text(text, encoding="utf-8")
-    out = folder / "table.csv"
-    process = leporello("extract", "absent", "--schema", folder / name, "--out", out, status=2)
-    assert fault in process.stderr
+    assert fault in extract(folder, "absent", schema=name, status=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -119,9 +116,7 @@ def test_faults_of_a_schema_have_their_line(folder: Path, name: str, text: str, 
 )  # fmt: skip
 def test_an_unwritable_table_is_an_early_error(folder: Path, out: str, fault: str) -> None:
     (folder / "d.csv").mkdir()
-    schema = folder / "fields.yaml"
-    process = leporello("extract", "absent", "--schema", schema, "--out", folder / out, status=2)
-    assert fault in process.stderr
+    assert fault in extract(folder, "absent", out, status=2).stderr
 
 
 def test_ask_answers_with_a_type_in_json(folder: Path) -> None:

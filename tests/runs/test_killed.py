@@ -13,24 +13,18 @@ from command_line import command, leporello, until
 from lamps import ARGUMENTS, PIPELINES, began, project, same_bytes, stored
 
 
-def _start(config: Path, out: Path, *options: str, seconds: float = 0) -> subprocess.Popen[str]:
-    return _start_command(command(*ARGUMENTS, config, "--out", out, *options), seconds)
-
-
-def _start_command(line: list[str], seconds: float) -> subprocess.Popen[str]:
+def _start(line: list[str], seconds: float) -> subprocess.Popen[str]:
     """Starts a run whose batches take some seconds each."""
     return subprocess.Popen(
-        line,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env=os.environ | ({"LAMP_SECONDS": str(seconds)} if seconds else {}),
+        line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"LAMP_SECONDS": str(seconds)},
     )  # fmt: skip
 
 
 def _workers(process: subprocess.Popen[str]) -> list[int]:
     try:
-        return [
-            *map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
-        ]
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        return [*map(int, children.split())]
     except (FileNotFoundError, ProcessLookupError):  # it has ended
         return []
 
@@ -38,15 +32,12 @@ def _workers(process: subprocess.Popen[str]) -> list[int]:
 def _finish_killed(line: list[str], out: Path, stride: int, moments: random.Random) -> int:
     """Runs a command and kills it until it is complete; returns the number of kills.
 
-    Args:
-        line: Command.
-        out: Directory of the run.
-        stride: Maximum number of batches and examples that are stored between kills.
-        moments: Chooses the time of a kill, and whether to kill the run or a worker.
+    At most `stride` batches and examples are stored between kills. `moments` chooses the time of a
+    kill, and whether to kill the run or a worker.
     """
     kills, spare = 0, 2  # a third crash of a worker would count as the plug-in's fault
     while True:
-        with _start_command(line, seconds=0.003) as process:
+        with _start(line, 0.003) as process:
             while process.poll() is None:
                 goal = stored(out) + moments.randrange(stride)
                 if moments.random() < 0.8:  # kill during work; otherwise at any time
@@ -73,7 +64,7 @@ def _finish_killed(line: list[str], out: Path, stride: int, moments: random.Rand
 
 @pytest.mark.parametrize(
     ("kills", "per_run", "examples", "runs"),
-    [(3, 3, 100, 2), pytest.param(50, 10, 300, 3, marks=pytest.mark.slow)],
+    [(3, 3, 40, 2), pytest.param(50, 10, 300, 3, marks=pytest.mark.slow)],
 )
 def test_runs_killed_at_random_moments_end_with_the_same_bytes(
     tmp_path: Path, kills: int, per_run: int, examples: int, runs: int
@@ -81,7 +72,7 @@ def test_runs_killed_at_random_moments_end_with_the_same_bytes(
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")  # noqa: T201 -- shown with a failure
     config, expected = project(tmp_path, examples=examples), tmp_path / "expected"
-    arguments = ("run", *PIPELINES, "--config", config, "--shard-examples", "50")
+    arguments = ("run", *PIPELINES, "--config", config, "--shard-examples", str(examples // 2))
     leporello(*arguments, "--out", expected, "--no-cache", status=1)
     moments, stride = random.Random(seed), 2 * stored(expected) // per_run
     count = run = 0
@@ -104,10 +95,11 @@ def test_runs_killed_at_random_moments_end_with_the_same_bytes(
 def test_a_signal_ends_the_run_cleanly_and_shows_how_to_resume(
     tmp_path: Path, number: signal.Signals, workers: int
 ) -> None:
-    config = project(tmp_path, examples=60)
+    config = project(tmp_path, examples=24, documents=24)
     leporello(*ARGUMENTS, config, "--out", tmp_path / "expected", "--no-cache", status=1)
     out = tmp_path / "out"
-    process = _start(config, out, "--no-cache", "--workers", str(workers), seconds=0.15)
+    options = ("--no-cache", "--workers", str(workers))
+    process = _start(command(*ARGUMENTS, config, "--out", out, *options), 0.15)
     until(lambda: stored(out) > 0)
     process.send_signal(number)
     _, output = process.communicate()
@@ -122,7 +114,7 @@ def test_a_signal_ends_the_run_cleanly_and_shows_how_to_resume(
 
 def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
     config = project(tmp_path, examples=40)
-    process = _start(config, tmp_path / "out", seconds=600)
+    process = _start(command(*ARGUMENTS, config, "--out", tmp_path / "out"), 600)
     until(began(tmp_path).exists)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
@@ -135,11 +127,10 @@ def test_a_second_ctrl_c_ends_the_run_at_once(tmp_path: Path) -> None:
 
 
 def test_a_second_process_on_one_run_names_the_first(tmp_path: Path) -> None:
-    config = project(tmp_path, examples=40)
-    out = tmp_path / "out"
-    with _start(config, out, seconds=600) as first:
-        until((out / "run.yaml").exists)
-        second = leporello(*ARGUMENTS, config, "--out", out, status=2)
+    line = (*ARGUMENTS, project(tmp_path, examples=40), "--out", tmp_path / "out")
+    with _start(command(*line), 600) as first:
+        until((tmp_path / "out" / "run.yaml").exists)
+        second = leporello(*line, status=2)
         assert f"process {first.pid} on " in second.stderr
         assert "is running there; wait for it, or use another --out" in second.stderr
         first.kill()
@@ -156,9 +147,7 @@ def _with_file_limit(size: int, *line: object) -> str:
     return process.stderr
 
 
-def test_results_that_do_not_fit_on_the_disk_are_written_later(
-    tmp_path: Path,
-) -> None:
+def test_results_that_do_not_fit_on_the_disk_are_written_later(tmp_path: Path) -> None:
     """Full stores are in tests/engine/test_store.py."""
     config = project(tmp_path, examples=200)
     expected, out = tmp_path / "expected", tmp_path / "out"

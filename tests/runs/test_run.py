@@ -17,7 +17,6 @@ PLUG_IN = """
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from leporello import Output
 
 @dataclass(frozen=True)
@@ -268,7 +267,7 @@ def test_an_answer_is_normalised_only_if_the_pipeline_declares_it(tmp_path: Path
     )
     write_files(tmp_path, {"own.py": plug_in, "rows.jsonl": rows, "mine.yaml": pipelines})
     config, out = [tmp_path / "mine.yaml"], tmp_path / "run"
-    result = run(["as-it-is", "rewritten"], ["rows"], config=config, out=out)
+    result = run(["as-it-is", "rewritten"], ["rows"], config=config, out=out, workers=0)
     scores = [(r.scores["exact_match"], r.marks) for r in result.results]
     assert scores == [(0.0, ""), (100.0, " (normalised)")]
     [board] = compare([out]).boards
@@ -278,7 +277,7 @@ def test_an_answer_is_normalised_only_if_the_pipeline_declares_it(tmp_path: Path
     scored = score(out / "rewritten" / "rows" / "predictions.jsonl", "rows", config=config)
     assert (scored.scores, scored.marks) == ({"exact_match": 100.0}, " (normalised)")
     assert run(["as-it-is"], ["rows"], config=config, overrides=["normalised=true"],
-               out=tmp_path / "set").results[0].marks  # fmt: skip
+               out=tmp_path / "set", workers=0).results[0].marks  # fmt: skip
     with pytest.raises(ConfigError, match="must be true or false, got 'often'"):
         load_pipelines(config, ["normalised=often"], ["as-it-is"])
     (tmp_path / "old.yaml").write_text("tasks: {q: {class: Scrolls, name: qmsum, normalised: no}}")

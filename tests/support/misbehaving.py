@@ -1,4 +1,4 @@
-"""Stages and tasks that raise, hang or die at questions such as `reader: kill`."""
+"""Stages and tasks that raise or die at questions such as `reader: kill`."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from leporello.api import Run, run
 
 # Nothing misbehaves if a file `harmless` exists; `fail` needs that no file `repaired` exists.
 PLUG_IN = """
-import os, re, signal, time
+import os, re, signal
 from dataclasses import dataclass, replace
 from pathlib import Path
 from leporello import Document, Example, Hit, Output, Read, Span
@@ -24,7 +24,6 @@ def meet(stage, question):
     match how:
         case "raise": raise LookupError("a broken question")
         case "fail" if not (HERE / "repaired").exists(): raise RuntimeError("cannot read this")
-        case "hang": time.sleep(600)
         case "kill": os.kill(os.getpid(), signal.SIGKILL)
         case "exit": os._exit(0)
         case "eat": bytearray(8 << 30)

@@ -56,7 +56,8 @@ def quick(folder: Path) -> Path:
 
 
 ROWS = [
-    ("muld-opensubtitles", "muld/opensubtitles", "t5", ["reader.max_input_tokens=64"]),
+    ("muld-opensubtitles", "muld/opensubtitles", "t5",
+     ["reader.max_input_tokens=64", "reader.max_new_tokens=20"]),
     ("muld-opensubtitles-led", "muld/opensubtitles", "led",
      ["reader.max_input_tokens=128", "reader.max_new_tokens=60"]),
     ("muld-style-change-t5", "muld/style_change", "t5", ["train.choose=[]"]),
