@@ -78,7 +78,8 @@ def test_runs_killed_at_random_moments_end_with_the_same_bytes(
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")  # noqa: T201 -- shown with a failure
     config, expected = project(tmp_path, examples=examples), tmp_path / "expected"
-    arguments = ("run", *pipelines, "--config", config, "--shard-examples", str(examples // 2))
+    sizes = ("--shard-examples", str(examples // 2))
+    arguments = ("run", *pipelines, "--config", str(config), *sizes)
     leporello(*arguments, "--out", expected, "--no-cache", status=1)
     moments, stride = random.Random(seed), 2 * stored(expected) // per_run
     count = run = 0
