@@ -16,12 +16,11 @@ from leporello.api import UserError, explain, run
 from leporello.cli import application
 
 PLUG_IN = """
-from collections import Counter
 from dataclasses import dataclass
-from leporello import Output, Read
+from leporello import Output, Read, Span
+from leporello.readers import Lead
 
-@dataclass(frozen=True)
-class Near:
+class Near(Lead):
     '''Answers with the question's first word; sees the first ten characters of a passage.'''
 
     def read(self, inputs):
@@ -33,9 +32,6 @@ class Near:
         chunk = read.passages[0]
         seen = chunk.document.chunk(chunk.start, min(chunk.end, chunk.start + 10)).span
         return Output(read.question.split()[0], read=(seen,), cut=chunk.end - seen.end)
-
-    def count(self, texts):
-        return [0 for _ in texts]
 
 @dataclass(frozen=True)
 class Best:
@@ -50,7 +46,6 @@ class Lines:
     def chunk(self, document):
         with open(self.log, "a") as log:
             print(document.id, file=log)
-        from leporello import Span
         start = 0
         for line in document.text.splitlines(keepends=True):
             yield Span(start, start + len(line.rstrip()))

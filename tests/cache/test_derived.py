@@ -289,26 +289,16 @@ INDEX, SEARCH = takes("chunks"), takes("index", "questions")
     [
         ({"index": INDEX}, "Mine has a method 'index' but no 'search'; a retriever with a"),
         ({"search": SEARCH}, "Mine has a method 'search' but no 'index'"),
-        (
-            {"index": takes("documents"), "search": SEARCH},
-            "Mine.index takes (documents); it must take (chunks)",
-        ),
-        (
-            {"index": INDEX, "search": takes("index", "chunks")},
-            "Mine.search takes (index, chunks); it must take (index, questions) or (index, ex",
-        ),
-        (
-            {"index": INDEX, "search": takes("made", "questions")},
-            "Mine.search takes (made, questions); it must take (index, questions)",
-        ),
-        (
-            {"index": INDEX, "search": SEARCH, "search_only": "k"},
-            "Mine.search_only is 'k'; it must be a tuple",
-        ),
-        (
-            {"__init__": takes("k"), "index": INDEX, "search": SEARCH, "search_only": ("kk",)},
-            "Mine.search_only contains 'kk', which is not a parameter; did you mean 'k'",
-        ),
+        ({"index": takes("documents"), "search": SEARCH},
+         "Mine.index takes (documents); it must take (chunks)"),
+        ({"index": INDEX, "search": takes("index", "chunks")},
+         "Mine.search takes (index, chunks); it must take (index, questions) or (index, ex"),
+        ({"index": INDEX, "search": takes("made", "questions")},
+         "Mine.search takes (made, questions); it must take (index, questions)"),
+        ({"index": INDEX, "search": SEARCH, "search_only": "k"},
+         "Mine.search_only is 'k'; it must be a tuple"),
+        ({"__init__": takes("k"), "index": INDEX, "search": SEARCH, "search_only": ("kk",)},
+         "Mine.search_only contains 'kk', which is not a parameter; did you mean 'k'"),
     ],
 )  # fmt: skip
 def test_a_retriever_with_half_an_index_is_a_fault(methods: dict[str, Any], message: str) -> None:

@@ -63,22 +63,6 @@ def test_columns_restore_their_rows(values: dict[str, list[Any]]) -> None:
     assert as_text(from_columns(columns, count)) == as_text(rows)
 
 
-@pytest.mark.parametrize(
-    ("values", "column"),
-    [
-        ([7], [7]),
-        (["x", "x", "x"], {"=": "x"}),
-        ([None, None], {"=": None}),
-        ([0, 1, 2, 3, 4, 9, 9, 9, 9], {"+": [[0, 1, 5], [9, 0, 4]]}),
-        ([3, 1, 4, 1], [3, 1, 4, 1]),
-        (["n", "y", "y", "n", "y"], {"of": ["n", "y"], "at": "01101"}),
-        (["n", "y", None, "n", "y"], ["n", "y", None, "n", "y"]),
-    ],
-)
-def test_a_column_has_the_shortest_form(values: list[Any], column: Any) -> None:
-    assert to_columns({"x": values}) == {"x": column}
-
-
 @pytest.mark.parametrize("column", [[1], {"+": [[0, 1, 4]]}, {"of": ["a"], "at": "00"}])
 def test_a_column_of_another_length_is_refused(column: Any) -> None:
     with pytest.raises(ValueError, match="values instead of 3"):

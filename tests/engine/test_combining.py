@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toy_stages import All, Mates, TwoRounds, Words, questions
+from toy_stages import All, Mates, Returning, TwoRounds, Words, questions
 
 from leporello.combiners import BestOf, Stuff
 from leporello.config import Pipeline
@@ -105,16 +105,9 @@ def test_no_stage_sees_references_or_evidence() -> None:
 
 
 def test_the_coverage_counts_selected_read_and_cut_characters() -> None:
-    @dataclass(frozen=True)
-    class Short:
-        def read(self, inputs: Sequence[Read]) -> list[Output]:
-            return [Output("x", read=(Span(0, 2),), cut=3) for _ in inputs]
-
-        def count(self, texts: Sequence[str]) -> list[int]:
-            return [0 for _ in texts]
-
+    short = Returning(Output("x", read=(Span(0, 2),), cut=3))
     example = Example("e", Document("d", "w0 w11 z"), question="w")
-    rows = run([example], reader=Short(), combiner=Stuff())
+    rows = run([example], reader=short, combiner=Stuff())
     ledger = rows[0]["prediction"]["coverage"]
     assert (ledger["selected"], ledger["read"], ledger["cut"]) == (5, 2, 3)
     assert sum(ledger[part] for part in PARTS) == 8
@@ -123,13 +116,7 @@ def test_the_coverage_counts_selected_read_and_cut_characters() -> None:
 
 def test_scores_that_are_not_numbers_are_ignored() -> None:
     """NaN is not written to files, since JSON does not have it."""
-
-    @dataclass(frozen=True)
-    class Unsure(Mates):
-        def read(self, inputs: Sequence[Read]) -> list[Output]:
-            return [Output("x", score=float("nan")) for _ in inputs]
-
-    rows = run(questions(1), reader=Unsure())
+    rows = run(questions(1), reader=Returning(Output("x", score=float("nan"))))
     assert rows[0]["calls"][0]["output"]["score"] is None
 
 

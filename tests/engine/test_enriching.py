@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from command_line import HERE, leporello, read_lines
-from lamps import project
+from lamps import began, project
 
 RUN = ("run", "rooted", *HERE, "--limit", "12")
 DONE = Path("rooted", "lamps")
@@ -96,12 +96,15 @@ def test_the_failure_of_an_enricher_fails_the_questions_on_the_document(
         assert all(message in row["error"] for row in failed)
 
 
-def test_plan_and_cache_report_passages_without_reads(tmp_path: Path) -> None:
-    config, log = project(tmp_path, 3, tmp_path / "log.txt", documents=2), tmp_path / "log.txt"
+def test_plan_and_cache_report_passages_without_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMP_SECONDS", "0")
+    config = project(tmp_path, 3, documents=2)
     out = ("--config", config, "--out", tmp_path / "out")
     before = leporello("plan", "rooted", *out).stdout
     assert "passages" in before
-    assert not log.exists()
+    assert not began(tmp_path).exists()
     leporello("run", "rooted", *HERE, *out)
     output = leporello("cache", "why", tmp_path / "out", "q0").stdout
     line = next(line for line in output.splitlines() if "passages" in line)

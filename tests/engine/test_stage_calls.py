@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from retrieval import chunked, examples_of
+from toy_stages import Returning
 
 from leporello import Chunk, Example, Hit, Span
 from leporello.core.calls.contracts import StageError
@@ -95,19 +96,6 @@ def test_scores_become_floats() -> None:
     ]
 
 
-@dataclass(frozen=True)
-class Returning:
-    """Answers every input with the same output."""
-
-    output: Output
-
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        return [self.output for _ in inputs]
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        return [0 for _ in texts]
-
-
 PASSAGES = (CHUNK.document.chunk(10, 20), "literal text", CHUNK.document.chunk(20, 30))
 
 
@@ -145,11 +133,8 @@ def test_the_span_of_an_answer_is_kept() -> None:
 
 
 def test_unpaired_surrogates_are_replaced() -> None:
-    class Odd(Returning):
-        def read(self, inputs: Sequence[Read]) -> list[Output]:
-            return [Output("a\ud800b") for _ in inputs]
-
-    assert [output.text for output in read(Odd(Output("")), [Read(())])] == ["a\ufffdb"]
+    [output] = read(Returning(Output("a\ud800b")), [Read(())])
+    assert output.text == "a\ufffdb"
 
 
 def test_a_stage_cannot_stop_the_run() -> None:

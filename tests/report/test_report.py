@@ -28,13 +28,11 @@ from leporello.report.plots import Point, Series, lines
 CHROMIUM = shutil.which("chromium")
 HOSTILE = "</script><script>alert(1)</script><!-- \ud800 \x00\x1b ]]> & <b> \u2028"
 PLUG_IN = """
-from dataclasses import dataclass
 from leporello import Output
+from leporello.readers import Lead
 
-@dataclass(frozen=True)
-class Echo:
+class Echo(Lead):
     '''Answers with the first words of the first passage, and renders its input.'''
-    words: int = 2
 
     def read(self, inputs):
         if any("explode" in read.question for read in inputs):
@@ -46,9 +44,6 @@ class Echo:
         text = " ".join(chunk.text.split()[: self.words])
         span = chunk.document.chunk(chunk.start, chunk.start + len(text)).span
         return Output(text, span=span, probability=0.5 + len(text) % 5 / 10)
-
-    def count(self, texts):
-        return [0 for _ in texts]
 
     def fit(self, read):
         return len(read.passages)
@@ -64,7 +59,7 @@ pipelines:
     tasks: [rows]
     chunker: {class: Sentences, size: 6}
     retriever: {class: BM25, k: [1, 2]}
-    reader: {class: "./plug.py:Echo"}
+    reader: {class: "./plug.py:Echo", words: 2}
     combiner: {class: Stuff}
   first: {extends: echo, retriever: {class: First, k: 1}}
 """

@@ -10,19 +10,15 @@ from leporello.api import ask, run
 from leporello.core.files import read_json, read_rows
 
 READER = """
-from dataclasses import dataclass
 from leporello import Output
+from leporello.readers import Lead
 
-@dataclass(frozen=True)
-class Confident:
+class Confident(Lead):
     '''Answers with the question's last word; the first word is the probability.'''
 
     def read(self, inputs):
         words = [read.question.split() for read in inputs]
         return [Output(w[-1], probability=None if w[0] == "-" else float(w[0])) for w in words]
-
-    def count(self, texts):
-        return [0 for _ in texts]
 """
 CONFIG = """
 tasks:

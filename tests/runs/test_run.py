@@ -151,10 +151,7 @@ class Mine:
         ("raise KeyError('k')", "KeyError: 'k'"),
         ("yield Example('a', 'text')", "with a document that is not a Document"),
         ("yield from [Example('a', document)] * 2", "yields the id 'a' twice"),
-        (
-            "yield Example('a', document, references=(3,))",
-            "whose references are not a tuple of texts",
-        ),
+        ("yield Example('a', document, references=(3,))", "references are not a tuple of texts"),
         ("yield Example('a', document, references='abc')", "whose references are not a tuple"),
         ("yield Example('a', document, evidence=(Span(0, 99),))", "outside its document"),
     ],

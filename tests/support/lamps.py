@@ -22,7 +22,6 @@ from leporello.core.protocols import Role
 class Mates:
     depends_on: ClassVar[tuple[str, ...]] = ()
 
-    log: str = ""
     name: str = ""
 
     def read(self, inputs):
@@ -32,9 +31,6 @@ class Mates:
         if any("11?" in read.question for read in inputs):
             raise RuntimeError("cannot read this")
         texts = [str([p if isinstance(p, str) else p.text for p in r.passages]) for r in inputs]
-        if self.log:
-            with open(self.log, "a") as file:
-                file.writelines(f"{read.question}\\n" for read in inputs)
         mates = hashlib.sha256("".join(texts).encode()).hexdigest()[:8]
         return [Output(f"{r.question} {mates} {self.name}{len(inputs)}") for r in inputs]
 
@@ -68,19 +64,36 @@ class Pairs:
         return passages
 """
 
+CONFIG = """
+pipelines:
+  mine:
+    tasks: [lamps]
+    chunker: {class: Paragraphs, size: 20}
+    retriever: {class: BM25, k: 3}
+    reader: {class: "./plug.py:Mates"}
+    combiner: {class: "./plug.py:ThreeRounds"}
+  refined: {extends: mine, combiner: {class: Refine}}
+  hopping: {extends: mine, combiner: {class: MultiHop, new: 1, combiner: {class: Refine}}}
+  rooted: {extends: mine, enricher: {class: "./plug.py:Pairs"}}
+  cast:
+    extends: mine
+    enricher: {class: "./plug.py:Pairs", role: summarise}
+    readers:
+      summarise: {class: "./plug.py:Mates", name: s}
+      select: {class: "./plug.py:Mates", name: q}
+    combiner: {class: "./plug.py:ThreeRounds", first: select}
+tasks:
+  lamps: {class: JsonLines, path: lamps.jsonl}
+"""
 ARGUMENTS = ("run", "mine", "--config")
 PIPELINES = ("mine", "refined", "hopping", "rooted", "cast")  # an enricher of rounds, roles
 FILES = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "metrics.json")
 
 
-def project(folder: Path, examples: int, log: Path | None = None, documents: int = 40) -> Path:
-    """Writes documents, questions and the plug-in; returns the config's path.
+def project(folder: Path, examples: int, documents: int = 40) -> Path:
+    """Writes questions, documents that they are about in turn (at most 97), and the plug-in.
 
-    Args:
-        folder: Folder for the files.
-        examples: Number of questions.
-        log: File to which the reader appends the questions that it reads.
-        documents: Number of documents, which the questions are about in turn; at most 97.
+    Returns the config's path.
     """
     rows = []
     for n in range(examples):
@@ -89,29 +102,8 @@ def project(folder: Path, examples: int, log: Path | None = None, documents: int
             words = (f"Lamp {m} hangs here, the rain falls on house {m}." for m in range(n, 97, 5))
             row["document"] = "\n\n".join(words)
         rows.append(row)
-    config = f"""
-pipelines:
-  mine:
-    tasks: [lamps]
-    chunker: {{class: Paragraphs, size: 20}}
-    retriever: {{class: BM25, k: 3}}
-    reader: {{class: "./plug.py:Mates", log: "{log or ""}"}}
-    combiner: {{class: "./plug.py:ThreeRounds"}}
-  refined: {{extends: mine, combiner: {{class: Refine}}}}
-  hopping: {{extends: mine, combiner: {{class: MultiHop, new: 1, combiner: {{class: Refine}}}}}}
-  rooted: {{extends: mine, enricher: {{class: "./plug.py:Pairs"}}}}
-  cast:
-    extends: mine
-    enricher: {{class: "./plug.py:Pairs", role: summarise}}
-    readers:
-      summarise: {{class: "./plug.py:Mates", name: s}}
-      select: {{class: "./plug.py:Mates", name: q}}
-    combiner: {{class: "./plug.py:ThreeRounds", first: select}}
-tasks:
-  lamps: {{class: JsonLines, path: lamps.jsonl}}
-"""
     plug_in = PLUG_IN.replace("{began}", str(began(folder)))
-    write_files(folder, {"lamps.jsonl": rows, "plug.py": plug_in, "mine.yaml": config})
+    write_files(folder, {"lamps.jsonl": rows, "plug.py": plug_in, "mine.yaml": CONFIG})
     return folder / "mine.yaml"
 
 

@@ -69,6 +69,19 @@ class Mates:
         return [len(text) for text in texts]
 
 
+@dataclass(frozen=True)
+class Returning:
+    """Reader that answers every input with the same output."""
+
+    output: Output
+
+    def read(self, inputs: Sequence[Read]) -> list[Output]:
+        return [self.output for _ in inputs]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [0 for _ in texts]
+
+
 def joined(read: Read) -> str:
     """Returns the texts of a read's passages."""
     return "+".join(p if isinstance(p, str) else p.text for p in read.passages)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leporello import Output, Read
-from leporello.core.errors import UserError
 from leporello.core.protocols import ModelSource
 
 
@@ -28,8 +27,6 @@ class Words:
         return [len(text.split()) for text in texts]
 
     def learn(self, inputs, targets, directory):
-        if len(set(targets)) < 2:
-            raise UserError("there is only one label")
         counts = {label: Counter() for label in sorted(set(targets))}
         for read, label in zip(inputs, targets, strict=True):
             assert all(isinstance(passage, str) for passage in read.passages)
