@@ -27,7 +27,6 @@ _INTEGRATION = (
     "told_with_their_file[verdicts",
     "[meteor_coco]",
     "[Docx]",
-    "[f.pdf-scanned",
 )
 
 # Without a deadline, no test depends on the speed of the machine.

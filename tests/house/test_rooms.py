@@ -1,6 +1,11 @@
-"""Tests of the rooms of `leporello/`: their imports, sizes and class names."""
+"""Tests of rules for the layout of the repository: rooms, imports, sizes and class names."""
 
 import ast
+import importlib
+import json
+import os
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from functools import cache
@@ -9,8 +14,10 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from command_line import ROOT
 
-ROOT = Path(__file__).parents[2]
+from leporello.core.protocols import KINDS
+
 # A room may import only the rooms before it.
 ROOMS = (
     "core", "models", "text", "storage", "loaders", "metrics", "tasks", "cache", "config", "engine",
@@ -60,7 +67,7 @@ def imported_modules(path: Path, names: Collection[str]) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            inner = (f"{node.module}.{alias.name}" for alias in node.names)
             yield from (name if name in names else node.module for name in inner)
 
 
@@ -104,14 +111,9 @@ def test_the_package_contains_only_rooms_and_entry_points() -> None:
 
 def test_only_the_command_line_imports_rich_and_typer() -> None:
     """Other programs use the rest as a library, which must not print."""
-    guilty = [
-        str(path)
-        for room in ALLOWED
-        if room != "cli"
-        for path in modules(room)
-        if any(name.split(".")[0] in ("rich", "typer") for name in imports(path))
-    ]
-    assert guilty == []
+    files = chain.from_iterable(modules(room) for room in ALLOWED if room != "cli")
+    packages = {str(path): {name.split(".")[0] for name in imports(path)} for path in files}
+    assert [path for path, names in packages.items() if names & {"rich", "typer"}] == []
 
 
 def test_no_two_classes_share_a_name() -> None:
@@ -130,3 +132,56 @@ def test_every_package_has_a_docstring() -> None:
     assert [
         str(folder) for folder, text in texts.items() if not ast.get_docstring(ast.parse(text))
     ] == []
+
+
+def test_every_other_top_level_package_is_a_key_of_a_pipeline() -> None:
+    """A listing of the repository shows the stages of a pipeline."""
+    around = {"leporello", "recipes", "tests", "benchmarks", "docs"}
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert packages - around == {f"{key}s" for key in KINDS}
+
+
+MODELS = (
+    "torch", "transformers", "sklearn", "scipy", "faiss", "sentence_transformers", "langchain_core",
+    "langchain_text_splitters", "tokenizers",
+)  # fmt: skip
+NETWORK = ("httpx2", "aiohttp", "huggingface_hub")
+ARRAYS = ("numpy", "lxml", "pypdfium2", "fsspec")
+CONFIG = ("pydantic", "rich", "yaml", "asyncio", "importlib.metadata")
+RUN = ["run", "best-sentence", "--task", "sample", "--limit", "1", "--workers", "0", "--no-cache"]
+VERBS = (
+    (["--help"], (*MODELS, *NETWORK, *ARRAYS, *CONFIG)),
+    (["list"], (*MODELS, *NETWORK, *ARRAYS)),
+    (["check"], (*MODELS, *NETWORK, *ARRAYS)),
+    (["schema"], (*MODELS, *NETWORK, *ARRAYS)),
+    ([*RUN, "--out", "out"], (*MODELS, *NETWORK, "fsspec")),
+)
+SCRIPT = """
+import json, sys
+from leporello.cli import main
+for words, heavy in json.loads(sys.argv.pop()):
+    sys.argv[1:] = words
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, words
+    loaded = [name for name in heavy if name in sys.modules]
+    assert not loaded, (words, loaded)
+"""
+
+
+@pytest.mark.integration
+def test_a_verb_imports_no_library_that_it_does_not_use(tmp_path: Path) -> None:
+    """Verbs that only list import neither arrays nor network; a run without a model no torch."""
+    process = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(VERBS)], cwd=tmp_path, check=False,
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+
+
+@pytest.mark.parametrize("name", ["leporello", "leporello.api"])
+def test_exported_names_exist_and_are_sorted(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__all__ == sorted(module.__all__)
+    assert all(hasattr(module, exported) for exported in module.__all__)

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reportlab.lib.pdfencrypt import StandardEncryption
-from reportlab.pdfgen.canvas import Canvas
 from row_files import write_rows
 
 from leporello import Span
@@ -68,12 +66,8 @@ def test_rows_of_one_document_share_it_and_need_not_be_adjacent(tmp_path: Path) 
         for document, examples in groupby(JsonLines(path).examples(), lambda e: e.document)
     ]
     assert [ids for _, ids in groups] == [["1", "4", "7"], ["2", "5", "8"], ["3", "6"]]
-    assert [document.text for document, _ in groups] == [
-        "given late",
-        "# Heading\n\ntext",
-        "inline",
-    ]
-    assert [document.title for document, _ in groups] == ["T", "Heading", ""]
+    texts = [(document.text, document.title) for document, _ in groups]
+    assert texts == [("given late", "T"), ("# Heading\n\ntext", "Heading"), ("inline", "")]
     assert len({document.id for document, _ in groups}) == 3
 
 
@@ -156,18 +150,6 @@ def test_evidence_outside_the_document_is_a_fault_of_its_example(
     assert (faulty.document, faulty.evidence) == (before.document, ())
 
 
-def locked(path: Path) -> None:
-    canvas = Canvas(str(path), encrypt=StandardEncryption("key", ownerPassword="owner"))
-    canvas.drawString(72, 700, "secret")
-    canvas.save()
-
-
-def scanned(path: Path) -> None:
-    canvas = Canvas(str(path))
-    canvas.rect(10, 10, 50, 50)
-    canvas.save()
-
-
 def huge(path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(2**40)
@@ -184,24 +166,14 @@ def huge(path: Path) -> None:
         ("zero", lambda path: path.symlink_to("/dev/zero"), "{path}: is a pipe or a"),
         ("huge", huge, "{path}: is larger than 1024 MiB, the limit of a document"),
         ("a.txt", Path.touch, "{path}: the file has no text"),
-        ("b.txt", lambda path: path.write_bytes(b"\x89PNG\0"),
-         "{path}: cannot be read: it looks like a PNG image"),
-        ("c.txt", lambda path: path.write_bytes(b"a\0b"),
+        ("b.txt", lambda path: path.write_bytes(b"a\0b"),
          "{path}: cannot be read: it looks like binary data"),
-        ("d.pdf", Path.touch, "{path}: the file has no text"),
-        ("e.pdf", locked, "{path}: is locked"),
-        ("f.pdf", scanned, "{path}: the file has no text (page without text"),
-        ("g.srt", lambda path: path.write_bytes(b"text"), "{path}: has no cue"),
+        ("c.srt", lambda path: path.write_bytes(b"text"), "{path}: has no cue"),
     ],
 )  # fmt: skip
 def test_a_documents_file_that_cannot_be_read_is_a_fault_of_its_examples(
-    tmp_path: Path,
-    name: str,
-    make: Callable[[Path], object],
-    fault: str,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, name: str, make: Callable[[Path], object], fault: str
 ) -> None:
-    monkeypatch.setattr("leporello.loaders.pdf.is_installed", lambda _: False)  # OCR starts slowly
     make(tmp_path / name)
     faulty = {"document_path": name, "evidence": ["x"], "references": ["gold"], "title": "T"}
     task = JsonLines(written(tmp_path, ROW, *({"id": i} | faulty for i in "bc"), GOOD))
@@ -226,9 +198,8 @@ def test_an_exception_of_a_library_is_a_fault_of_its_examples(
 
     monkeypatch.setattr(Text, "extract", fail)
     (tmp_path / "a.odd").touch()
-    faulty, good = JsonLines(
-        written(tmp_path, {"id": "a", "document_path": "a.odd"}, GOOD)
-    ).examples()
+    path = written(tmp_path, {"id": "a", "document_path": "a.odd"}, GOOD)
+    faulty, good = JsonLines(path).examples()
     assert faulty.fault.endswith("a.odd: is nested too deeply to be read")
     assert not good.fault
 

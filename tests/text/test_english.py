@@ -1,0 +1,91 @@
+"""Tests of English: questions, statements, clauses, options, and its most common words."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leporello.readers.embedded.choices import lettered_options
+from leporello.text.english.clauses import clause_spans
+from leporello.text.english.questions import (
+    asks_for_a_name,
+    asks_for_a_reason,
+    asks_yes_no,
+    is_statement,
+    named_choices,
+)
+from leporello.text.looks import looks_english
+
+TEXTS = st.text(alphabet=st.sampled_from("ab Z.,;:()\n1é 語！\u2028\ud800"), max_size=120)
+
+
+@given(TEXTS, st.integers(1, 5))
+def test_clauses_contain_all_words_in_order(text: str, longest: int) -> None:
+    spans = clause_spans(text, longest)
+    parts = [text[start:end] for start, end in spans]
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
+    assert all(part == part.strip() != "" for part in parts)
+    assert all(len(part.split()) <= longest for part in parts)
+
+
+def test_the_items_of_a_list_are_clauses() -> None:
+    clauses = ["It excludes:", "(a) what is public;", "(b) what was known.", "Dr. No signs."]
+    text = " ".join(clauses)
+    assert [text[start:end] for start, end in clause_spans(text)] == clauses
+
+
+QUESTION = "Who came?\n(A) Ann, with a boat\n(B) Bob\n and his dog\n(C) (nobody)"
+OPTIONS = ("Ann, with a boat", "Bob\n and his dog", "(nobody)")
+
+
+@pytest.mark.parametrize("choices", [("A", "B", "C"), ("(A)", "(B)", "(C)")])
+def test_letters_refer_to_the_options_in_a_question(choices: tuple[str, ...]) -> None:
+    assert lettered_options(QUESTION, choices) == ("Who came?", OPTIONS)
+
+
+@pytest.mark.parametrize("choices", [("Ann", "Bob"), ("A", "D"), (), ("A", "Bob"), ("語", "本")])
+def test_choices_without_options_are_texts(choices: tuple[str, ...]) -> None:
+    assert lettered_options(QUESTION, choices) == (QUESTION, choices)
+
+
+def test_questions_that_begin_with_a_verb_ask_for_yes_or_no() -> None:
+    assert all(map(asks_yes_no, ["Is it red?", "Didn't she go?"]))
+    assert not any(map(asks_yes_no, ["Is it red or blue?", "What is red?", ""]))
+
+
+def test_names_to_choose_from_are_found() -> None:
+    assert named_choices("Which is older, Oslo or Bergen?") == ("Oslo", "Bergen")
+    assert named_choices("Who was born first, Ann Lee or Bo Ray?") == ("Ann Lee", "Bo Ray")
+    assert not any(map(named_choices, ["Who was born first?", "Is it this or that?", ""]))
+
+
+def test_questions_ask_for_a_name_or_a_reason() -> None:
+    assert all(map(asks_for_a_name, ["Who?", "In which year?", "How many are there?", "How fast?"]))
+    assert all(map(asks_for_a_reason, ["Why?", "How did it end?", "Explain the plan"]))
+    assert not any(map(asks_for_a_name, ["How is it?", "What is used?", "Whole grains?"]))
+    assert not any(map(asks_for_a_reason, ["How many?", "How quickly did it go?", "What?", "Who?"]))
+
+
+def test_statements_differ_from_questions_and_orders() -> None:
+    disclosure = "Receiving Party shall not reverse engineer objects which it embodies."
+    assert all(map(is_statement, ["The tenant pays for repairs.", disclosure]))
+    others = ["Who pays for repairs?", "List the repairs.", "Is it red.", "repairs"]
+    assert not any(map(is_statement, others))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("She said that the boat was not there, and went to her house. ", True),
+        ("Der Hund ist in dem Haus, und was er will, das weiß niemand. ", False),
+        ("Le chat est sur la table et il mange une souris avec du pain. ", False),
+        ("De hond is in het huis en hij was van de man op de bank. ", False),
+        ("El perro está en la casa y no he visto a su madre. ", False),
+        ("犬は家の中にいる。何をしたいのか誰も知らない。", False),
+    ],
+)
+def test_english_is_recognised_by_its_most_common_words(text: str, expected: bool) -> None:
+    assert looks_english(" ".join([text] * 50)) is expected
+    assert looks_english(text.split(maxsplit=1)[0])
