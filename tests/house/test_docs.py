@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-import json
 import re
 import shlex
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import HERE, ROOT, leporello, options_of, verbs
+from command_line import HERE, ROOT, leporello, options_of, verbs, write_files
 
 from benchmarks.page import replaced
 from leporello import Document, Example
@@ -44,14 +43,11 @@ def _pages() -> dict[str, str]:
 def test_commands_in_the_guides_use_existing_verbs_and_options() -> None:
     options = {name: {"--help", *options_of(verb)} for name, verb in verbs()}
     wrong = []
+    longest_first = sorted(options, key=len, reverse=True)
     for page, text in _pages().items():
-        lines = re.findall(
-            r"^(?:\$ )?(?:python run_pipeline\.py|leporello) (.*)", text, re.MULTILINE
-        )
-        for line in lines:
-            verb = next(
-                (v for v in sorted(options, key=len)[::-1] if f"{line} ".startswith(f"{v} ")), ""
-            )
+        pattern = r"^(?:\$ )?(?:python run_pipeline\.py|leporello) (.*)"
+        for line in re.findall(pattern, text, re.MULTILINE):
+            verb = next((v for v in longest_first if f"{line} ".startswith(f"{v} ")), "")
             used = set(re.findall(r"(?<= )--[a-z-]+", line.partition(" #")[0]))
             if not verb or used - options[verb]:
                 wrong.append(f"{page}: {line}")
@@ -140,22 +136,26 @@ def test_the_readme_shows_the_faults_of_a_config_word_for_word(tmp_path: Path) -
     assert f"```text\n{faults}\n```" in README
 
 
+def _stage(folder: Path, key: str, block: str) -> str:
+    """Writes the class of a guide to a file; returns its line in a pipeline."""
+    [name] = re.findall(r"^class (\w+)", block, re.MULTILINE)
+    write_files(folder, {f"{name}.py": block})
+    return f'    {key}: {{class: "./{name}.py:{name}"}}'
+
+
 def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
-    lines = ["pipelines:", "  guide:"]
     *stages, loader, _, _ = _blocks(PLUG_INS, "python")
-    (tmp_path / "own.py").write_text(loader, encoding="utf-8")
+    play = "ACT 1\nEnter a fox.\n# lights\nACT 2\nExit the fox.\n"
+    write_files(tmp_path, {"own.py": loader, "a.play": play})
+    lines = ["pipelines:", "  guide:"]
     for block in stages:
-        [name] = re.findall(r"^class (\w+)", block, re.MULTILINE)
         methods = set(re.findall(r"def (\w+)", block))
         key = next(key for key, kind in KINDS.items() if methods & set(kind.methods))
-        (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
-        lines.append(f'    {key}: {{class: "./{name}.py:{name}"}}')
-    config = tmp_path / "guide.yaml"
-    config.write_text("\n".join(lines), encoding="utf-8")
-    play = tmp_path / "a.play"
-    play.write_text("ACT 1\nEnter a fox.\n# lights\nACT 2\nExit the fox.\n", encoding="utf-8")
-    settings = AskSettings("guide", config=[config], loader=f"{{class: '{tmp_path}/own.py:Play'}}")
-    answer = Session.open([play], settings).ask("Who?")
+        lines.append(_stage(tmp_path, key, block))
+    write_files(tmp_path, {"guide.yaml": "\n".join(lines)})
+    config, own = tmp_path / "guide.yaml", f"{{class: '{tmp_path}/own.py:Play'}}"
+    settings = AskSettings("guide", config=[config], loader=own)
+    answer = Session.open([tmp_path / "a.play"], settings).ask("Who?")
     assert [loss.characters for loss in answer.document.losses] == [9]
     assert answer.text == "ACT 1\nENTER A FOX.\n ACT 2\nEXIT THE FOX."
     assert len(answer.passages) == 2
@@ -183,18 +183,12 @@ def test_the_task_and_the_metric_of_the_guide_work(tmp_path: Path) -> None:
 def test_the_reader_and_the_combiner_of_the_guide_to_training_learn(tmp_path: Path) -> None:
     lines = ["pipelines:", "  guide:"]
     blocks = _blocks((ROOT / "docs" / "training.md").read_text(encoding="utf-8"), "python")
-    for key, block in zip(("reader", "combiner"), blocks, strict=True):
-        [name] = re.findall(r"^class (\w+)", block, re.MULTILINE)
-        (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
-        lines.append(f'    {key}: {{class: "./{name}.py:{name}"}}')
-    rows = [
-        {"id": str(n), "document": "x", "references": [letter]} for n, letter in enumerate("aba")
-    ]
-    data = "".join(f"{json.dumps(row)}\n" for row in rows)
-    (tmp_path / "rows.jsonl").write_text(data, encoding="utf-8")
+    pairs = zip(("reader", "combiner"), blocks, strict=True)
+    lines += [_stage(tmp_path, key, block) for key, block in pairs]
+    rows = ({"id": str(n), "document": "x", "references": [r]} for n, r in enumerate("aba"))
     task = "tasks:\n  rows: {class: JsonLines, path: rows.jsonl, metrics: [exact_match]}\n"
+    write_files(tmp_path, {"rows.jsonl": rows, "guide.yaml": "\n".join(lines) + f"\n{task}"})
     config = tmp_path / "guide.yaml"
-    config.write_text("\n".join(lines) + f"\n{task}", encoding="utf-8")
     trained = train("guide", "rows", config=[config], out=tmp_path / "model")
     summary = run(
         [trained.pipeline], ["rows"], config=[config, trained.config], out=tmp_path / "run",

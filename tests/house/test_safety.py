@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -183,15 +184,11 @@ def embedder(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-def _layer(**changes: str) -> Callable[[Path], object]:
-    """Returns a function that changes the last layer of a model."""
-
-    def change(folder: Path) -> None:
-        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        modules[2] |= changes
-        (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
-
-    return change
+def change_layer(folder: Path, **changes: str) -> None:
+    """Changes the last layer of a model."""
+    modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    modules[2] |= changes
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -200,8 +197,8 @@ def _layer(**changes: str) -> Callable[[Path], object]:
         (lambda _: None, ""),
         (pickled, PICKLE),
         (lambda folder: pickled(folder / "2_Dense"), PICKLE),
-        (_layer(type="evil.Model"), OWN_CODE),
-        (_layer(path="../base"), "cannot be loaded"),
+        (partial(change_layer, type="evil.Model"), OWN_CODE),
+        (partial(change_layer, path="../base"), "cannot be loaded"),
         (lambda folder: (folder / "model.safetensors").write_text("{"), "cannot be loaded"),
     ],
 )
@@ -361,14 +358,14 @@ def test_a_key_can_be_a_default_an_override_or_the_point_of_a_sweep(
     assert [p.build().reader.api_key for p in points] == [SECRET, "sk-other"]
 
 
-@pytest.mark.parametrize("value", [None, " "])
 def test_a_key_that_is_not_set_is_reported_when_the_stage_is_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ORACLE_KEY", raising=False)
-    if value is not None:
-        monkeypatch.setenv("ORACLE_KEY", value)
     config = loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}")
+    with pytest.raises(UserError, match="the environment variable ORACLE_KEY is not set"):
+        config.select(["mine"])[0].build()
+    monkeypatch.setenv("ORACLE_KEY", " ")
     with pytest.raises(UserError, match="the environment variable ORACLE_KEY is not set"):
         config.select(["mine"])[0].build()
 
@@ -396,22 +393,18 @@ _UNMARKED = "looks like a key, and values from files are written to the run's fi
         ("{class: './oracle.py:Careless', db_password: {sweep: [a, hunter2]}}", _UNMARKED),
         ("{class: './oracle.py:Careless', options: {x: [{hf-token: hunter2}]}}", _UNMARKED),
         ("{class: './oracle.py:Careless', reader: {class: Lead, api_key: hunter2}}", "Lead has no"),
-        (
-            "{class: './oracle.py:Careless', reader:"
-            " {class: './oracle.py:Careless', api_key: hunter2}}",
-            f"reader.reader.api_key: {_UNMARKED}",
-        ),
+        ("{class: './oracle.py:Careless', reader: {class: './oracle.py:Careless', api_key: hunter2"
+         "}}", f"reader.reader.api_key: {_UNMARKED}"),
         ("{class: './oracle.py:Oracle'}", "Oracle needs the parameter api_key: str ($VARIABLE)"),
     ],
-)
+)  # fmt: skip
 def test_a_key_in_a_config_is_not_repeated(tmp_path: Path, reader: str, fault: str) -> None:
     with pytest.raises(ConfigError) as raised:
         loaded(tmp_path, reader)
     assert len(raised.value.faults) == 1
-    assert fault in str(raised.value)
-    assert "hunter2" not in str(raised.value)
-    assert "31337" not in str(raised.value)
-    assert "sk-in" not in str(raised.value)
+    message = str(raised.value)
+    assert fault in message
+    assert not [secret for secret in ("hunter2", "31337", "sk-in") if secret in message]
 
 
 @pytest.mark.parametrize(
@@ -425,12 +418,10 @@ def test_a_key_on_the_command_line_is_not_repeated(tmp_path: Path, value: str) -
 
 def test_parameters_with_names_similar_to_keys_are_allowed(tmp_path: Path) -> None:
     reader = (
-        "{class: './oracle.py:Oracle', api_key: '', mask_token: '[MASK]', max_tokens: 7,"
+        "{class: './oracle.py:Oracle', api_key: $UNSET, mask_token: '[MASK]', max_tokens: 7,"
         " organisation: $not_a_key, secret: told}"
     )
-    with pytest.raises(ConfigError, match="Oracle rejects this:  is no key"):
-        loaded(tmp_path, reader)
-    [point] = loaded(tmp_path, reader.replace("''", "$UNSET")).select(["mine"])
+    [point] = loaded(tmp_path, reader).select(["mine"])
     resolved: Any = point.resolved()["reader"]
     assert (resolved["mask_token"], resolved["organisation"]) == ("[MASK]", "$not_a_key")
     careless = "{class: './oracle.py:Careless', token: x, secret_number: 7, options: {a: b}}"
@@ -438,6 +429,8 @@ def test_parameters_with_names_similar_to_keys_are_allowed(tmp_path: Path) -> No
 
 
 def test_a_constructors_error_has_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="Oracle rejects this:  is no key"):
+        loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: ''}")
     monkeypatch.setenv("ORACLE_KEY", "hunter2")
     with pytest.raises(ConfigError, match=r"Oracle rejects this: \$ORACLE_KEY is no key"):
         loaded(tmp_path, "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}")
@@ -463,7 +456,6 @@ def test_no_key_is_written_to_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
     before = (results / "predictions.jsonl").read_bytes()
     answers = [row["prediction"] for row in read_lines(results / "predictions.jsonl")]
     assert answers == [f"{len(SECRET)} why?", f"{len(SECRET)} who?"]
-
     read_failure, search_failure = read_lines(results / "failures.jsonl")
     assert "401 for Oracle(api_key='$ORACLE_KEY'" in read_failure["error"]
     assert "with key $ORACLE_KEY, ['$ORACLE_KEY']" in read_failure["error"]

@@ -1,5 +1,7 @@
 """Tests of fields, forms, hidden text and odd parts of files: text, or a loss."""
 
+import io
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -101,26 +103,20 @@ def test_notes_and_comments_of_word_are_at_the_end() -> None:
         f"<w:r><w:{k}Reference w:id='4'/></w:r>" for k in ("endnote", "footnote", "comment")
     )
     document = read(docx(f"<w:p>{run('2019')}{marks}{run(' x')}</w:p>", NOTES), "a.docx")
-    assert document.text.split("\n\n") == [
-        *("2019[1][2][c1] x", "[2] in footnote", "[1] in endnote", "Comment [c1] Ada: in comment")
-    ]
+    notes = "[2] in footnote\n\n[1] in endnote\n\nComment [c1] Ada: in comment"
+    assert document.text == f"2019[1][2][c1] x\n\n{notes}"
 
 
 def test_a_tab_does_not_end_a_heading_of_word() -> None:
-    heading = (
-        '<w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>A.</w:t><w:tab/><w:t>Aim</w:t></w:r>'
-    )
-    document = read(docx(f"<w:p>{heading}</w:p><w:p>{run('x')}</w:p>"), "a.docx")
+    heading = "<w:pPr><w:outlineLvl w:val='0'/></w:pPr><w:r><w:t>A.</w:t><w:tab/></w:r>"
+    document = read(docx(f"<w:p>{heading}{run('Aim')}</w:p><w:p>{run('x')}</w:p>"), "a.docx")
     assert [section.title for section in document.sections] == ["A. Aim"]
 
 
 @pytest.mark.parametrize(
     ("page", "text"),
     [
-        (
-            "<form>Name <input value='Ada Quill'> <textarea>free text</textarea></form>",
-            "Name Ada Quill free text",
-        ),
+        ("<form>Name <input value='Ada'> <textarea>free</textarea></form>", "Name Ada free"),
         ("<input type=checkbox checked>Insured<input type=radio>Not", "☒ Insured ☐ Not"),
         ("a<progress value=3 max=5>3/5</progress><meter>2</meter>b", "a 3/5 2 b"),
         ("a<dialog>closed</dialog><dialog open>open</dialog>b", "a\nopen\nb"),
@@ -166,9 +162,7 @@ def test_other_content_is_text_or_a_loss(
 
 
 def test_a_file_of_embedded_objects_only_names_them() -> None:
-    with pytest.raises(
-        UserError, match=r"no text \(embedded object: is not read \(Excel\.Sheet\.12\)"
-    ):
+    with pytest.raises(UserError, match=r"no text \(embedded object: .* \(Excel\.Sheet\.12\)"):
         read(pptx(OLE), "a.pptx")
 
 
@@ -227,10 +221,8 @@ def test_pages_of_a_book_outside_its_order_are_read() -> None:
     document = read(epub(pages, ["two", "broken"], "nav"), "a.epub")
     assert document.text == "Text of two.\n\nText of one."
     assert [p.name for p in document.places] == ["chapter 1", "page one, outside the chapters"]
-    assert {(loss.what, loss.furniture) for loss in document.losses} == {
-        ("contents", True),
-        ("chapter", False),
-    }
+    losses = {(loss.what, loss.furniture) for loss in document.losses}
+    assert losses == {("contents", True), ("chapter", False)}
 
 
 PICTURE = (
@@ -264,9 +256,10 @@ def test_one_odd_part_refuses_no_file(content: bytes, name: str, lost: str) -> N
 
 
 def test_a_book_whose_container_names_no_package_is_read() -> None:
-    parts = {"META-INF/container.xml": "<container><rootfiles><rootfile/></rootfiles></container>"}
-    page = "<html><p>one</p></html>"
-    item = '<manifest><item id="a" href="a" media-type="application/xhtml+xml"/></manifest>'
-    book = f'<package>{item}<spine><itemref idref="a"/></spine></package>'
-    files = {"mimetype": "application/epub+zip", **parts, "b.opf": book, "a": page}
+    book = epub({"a": "<html><p>one</p></html>"}, ["a"])
+    with zipfile.ZipFile(io.BytesIO(book)) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    files |= {
+        "META-INF/container.xml": b"<container><rootfiles><rootfile/></rootfiles></container>"
+    }
     assert read(zipped(files), "a.epub").text == "one"

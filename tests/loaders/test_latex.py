@@ -96,6 +96,12 @@ def test_text_of_unknown_conditions_stays(source: str) -> None:
     assert OLD in document.text
 
 
+def test_arguments_of_figures_and_columns_are_not_text() -> None:
+    figure = r"\begin{wrapfigure}[12]{r}[2em]{4in}\caption{Queue}\end{wrapfigure}"
+    document = read(rf"{figure} \begin{{multicols}}{{2}}Text\end{{multicols}}")
+    assert document.text.split() == ["Queue", "Text"]
+
+
 def test_text_that_is_not_printed_keeps_lines() -> None:
     document = read(f"\\iffalse\n\\title{{Old}}\n\n\\fi\n{FEE}", "\\title{New}\n")
     (place,) = [p for p in document.places if FEE in document.text[p.start : p.end]]

@@ -77,33 +77,22 @@ def test_numbers_of_legal_clauses_in_word() -> None:
     body += docx_item("New", 0, 2) + docx_item("Next", 0, 2)
     lines = read(docx(body, numbering), "a.docx").text.replace("\n\n", "\n").split("\n")
     assert lines == [
-        *(
-            "Article I Scope",
-            "1.1 Rent",
-            "1.2 flat",
-            "dog",
-            "Article II End",
-            "2.1 Law",
-            "2.1(1) x",
-        ),
-        *("plain", "Article III More", "Article VII New", "Article VIII Next"),
-    ]
+        "Article I Scope", "1.1 Rent", "1.2 flat", "dog", "Article II End", "2.1 Law", "2.1(1) x",
+        "plain", "Article III More", "Article VII New", "Article VIII Next",
+    ]  # fmt: skip
     style = "<w:style w:styleId='H'><w:name w:val='heading 1'/><w:pPr><w:numPr><w:numId w:val='1'/>"
     styles = f"<w:styles {XMLNS}>{style}</w:numPr></w:pPr></w:style></w:styles>"
     level = docx_level(0, "decimal", "%1.", "<w:start w:val='3'/>")
     heading = "<w:p><w:pPr><w:pStyle w:val='H'/></w:pPr><w:r><w:t>Coal</w:t></w:r></w:p>"
-    document = read(
-        docx(heading * 2, {"word/styles.xml": styles, **docx_numbering(level)}), "a.docx"
-    )
-    assert [section.title for section in document.sections] == ["3. Coal", "4. Coal"]
+    parts = {"word/styles.xml": styles, **docx_numbering(level)}
+    titles = [section.title for section in read(docx(heading * 2, parts), "a.docx").sections]
+    assert titles == ["3. Coal", "4. Coal"]
 
 
 def test_numbers_of_word_without_a_start_and_with_levels_left_out() -> None:
     """Without a start, Word counts from 0; a level that is left out counts as one item."""
-    levels = "".join(
-        docx_level(n, form, f"%{n + 1}") for n, form in enumerate(("1", "lowerLetter"))
-    )
-    levels = levels.replace("<w:start w:val='1'/>", "", 1) + docx_level(2, "decimal", "%1.%2.%3")
+    first = docx_level(0, "1", "%1").replace("<w:start w:val='1'/>", "")
+    levels = first + docx_level(1, "lowerLetter", "%2") + docx_level(2, "decimal", "%1.%2.%3")
     body = "".join(docx_item("x", level) for level in (0, 2, 1, 0))
     assert read(docx(body, docx_numbering(levels)), "a.docx").text == "0 x\n0.a.1 x\nb x\n1 x"
 
@@ -122,9 +111,8 @@ CONTINUED = (
 
 
 def test_numbers_of_libreoffice() -> None:
-    level = (
-        "<text:list-level-style-number text:level='1' style:num-format='1' style:num-suffix=')'/>"
-    )
+    form = "style:num-format='1' style:num-suffix=')'"
+    level = f"<text:list-level-style-number text:level='1' {form}/>"
     styles = f"<text:list-style style:name='L'>{level}</text:list-style>"
     item = "<text:list-item><text:p>x</text:p></text:list-item>"
     text = read(odt(CONTINUED.format(item), styles), "a.odt").text
@@ -221,9 +209,8 @@ MATHML = [
 def test_formulas_of_mathml_are_text(source: str, text: str) -> None:
     assert read(f"<html><p>Sum <math>{source}</math>.</p></html>", "a.html").text == f"Sum {text}."
     assert read(article(f"<p>Sum <math>{source}</math>.</p>"), "a.nxml").text == f"Sum {text}."
-    parts = {
-        "Object 1/content.xml": f"<math xmlns='http://www.w3.org/1998/Math/MathML'>{source}</math>"
-    }
+    math = f"<math xmlns='http://www.w3.org/1998/Math/MathML'>{source}</math>"
+    parts = {"Object 1/content.xml": math}
     frame = "<text:p>Sum <draw:object xlink:href='./Object 1'/>.</text:p>"
     document = read(odt(frame, parts=parts), "a.odt")
     assert (document.text, document.losses) == (f"Sum {text}.", ())
@@ -235,17 +222,13 @@ def test_formulas_of_mathml_are_text(source: str, text: str) -> None:
         ("<m:f><m:num>{a}</m:num><m:den>{b}</m:den></m:f>", "a/b"),
         ("<m:sSup><m:e>{a}</m:e><m:sup>{b}</m:sup></m:sSup>", "a^b"),
         ("<m:sSub><m:e>{a}</m:e><m:sub>{b}</m:sub></m:sSub>", "a_b"),
-        (
-            "<m:sSup><m:e><m:f><m:num>{a}</m:num><m:den>{b}</m:den></m:f></m:e><m:sup>{a}</m:sup></m:sSup>",
-            "(a/b)^a",
-        ),
+        ("<m:sSup><m:e><m:f><m:num>{a}</m:num><m:den>{b}</m:den></m:f></m:e><m:sup>{a}</m:sup>"
+         "</m:sSup>", "(a/b)^a"),
         ("<m:rad><m:deg>{a}</m:deg><m:e>{b}</m:e></m:rad>", "(b)^(1/a)"),
-        (
-            "<m:d><m:dPr><m:begChr m:val='['/><m:endChr m:val=']'/></m:dPr><m:e>{a}</m:e></m:d>",
-            "[a]",
-        ),
+        ("<m:d><m:dPr><m:begChr m:val='['/><m:endChr m:val=']'/></m:dPr><m:e>{a}</m:e></m:d>",
+         "[a]"),
     ],
-)
+)  # fmt: skip
 def test_formulas_of_office_are_text(source: str, text: str) -> None:
     runs = {name: f"<m:r><m:t>{name}</m:t></m:r>" for name in "ab"}
     math = f"<m:oMath>{source.format(**runs)}</m:oMath>"

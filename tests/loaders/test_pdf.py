@@ -109,12 +109,8 @@ def test_two_columns_are_read_one_after_the_other(tmp_path: Path, by_rows: bool)
     second = [(320, 120 + 12 * i, f"R{i} {PROSE[:40]}") for i in range(20)]
     columns = [line for pair in zip(first, second, strict=True) for line in pair]
     lines = columns if by_rows else first + second
-    head = (
-        72,
-        90,
-        "The title of it all that goes over both of the columns, from left to right",
-        12.0,
-    )
+    title = "The title of it all that goes over both of the columns, from left to right"
+    head = (72, 90, title, 12.0)
     foot = (72, 400, "Below, something goes over both columns again, " + PROSE)
     words = read(tmp_path, pdf([texts(foot, *lines, head)])).text.split()
     marks = [word for word in words if word in ("title", "Below,") or word[1:].isdigit()]
@@ -138,14 +134,8 @@ def test_turned_pages_are_read(tmp_path: Path, angle: int) -> None:
 
 def test_hyphenated_words_are_joined(tmp_path: Path) -> None:
     """A hyphen is removed if the joined word is known or a part is not, also across pages."""
-    lines = [
-        "an imple-",
-        "mentation of well-",
-        "known methods is",
-        "known as well. DNA-",
-        "binding re-",
-    ]
-    first = texts(*((72, 100 + 12 * i, line) for i, line in enumerate(lines)))
+    lines = "an imple-|mentation of well-|known methods is|known as well. DNA-|binding re-"
+    first = texts(*((72, 100 + 12 * i, line) for i, line in enumerate(lines.split("|"))))
     document = read(tmp_path, pdf([first, texts((72, 100, "sults follow."))]))
     assert document.text == (
         "an implementation of well-known methods is\nknown as well. DNA-binding results follow."
@@ -196,11 +186,8 @@ def test_type_sizes_are_the_outline_without_bookmarks(tmp_path: Path) -> None:
         page += [(72, 130 + 100 * n + 12 * i, f"{PROSE} {i}") for i in range(4)]
     document = read(tmp_path, pdf([texts(*page)]))
     assert document.title == "All About Lamps"
-    assert [(s.title, s.level) for s in document.sections] == [
-        ("Oil", 1),
-        ("Olive oil", 2),
-        ("Gas", 1),
-    ]
+    outline = [(section.title, section.level) for section in document.sections]
+    assert outline == [("Oil", 1), ("Olive oil", 2), ("Gas", 1)]
 
 
 PORTS = [
@@ -269,7 +256,7 @@ def test_lines_of_a_cell_are_joined(tmp_path: Path, place: str) -> None:
             "Memel",
             "",
             "210",
-            "open all year except in the weeks\nof ice, when the naviga-\ntion ends",
+            "open all year except in the\nweeks of ice, when the naviga-\ntion ends",
         ],
         ["Libau\n(Liepaja)", "9", "115", ""],
     ]
@@ -450,6 +437,11 @@ def colored(color: tuple[float, ...], ground: tuple[float, ...] | None = None) -
     return draw
 
 
+def both(first: Draw, second: Draw) -> Draw:
+    """Returns a function that draws two things on one page."""
+    return lambda canvas: (first(canvas), second(canvas))
+
+
 def cropped(canvas: Canvas) -> None:
     """Draws a text outside the crop box."""
     canvas.setCropBox((50, 50, 500, 750))
@@ -467,9 +459,7 @@ def cropped(canvas: Canvas) -> None:
 )  # fmt: skip
 def test_text_that_is_not_seen_is_a_loss(tmp_path: Path, draw: Draw) -> None:
     """Invisible, white, tiny and cropped text is left out, and its characters are counted."""
-    document = read(
-        tmp_path, pdf([lambda canvas: (draw(canvas), texts((72, 99, "Seen."))(canvas))])
-    )
+    document = read(tmp_path, pdf([both(draw, texts((72, 99, "Seen.")))]))
     assert document.text == "Seen."
     loss = lost(document, "hidden text")
     assert (loss.characters, loss.place) == (6, "p. 1")
@@ -485,9 +475,7 @@ def test_text_that_is_not_seen_is_a_loss(tmp_path: Path, draw: Draw) -> None:
 )  # fmt: skip
 def test_text_that_is_seen_is_no_loss(tmp_path: Path, draw: Draw) -> None:
     """White text on a dark ground, and the text layer of a scan, are read."""
-    document = read(
-        tmp_path, pdf([lambda canvas: (draw(canvas), texts((72, 99, "Seen."))(canvas))])
-    )
+    document = read(tmp_path, pdf([both(draw, texts((72, 99, "Seen.")))]))
     assert sorted(document.text.split()) == ["SECRET", "Seen."]
     assert not any(loss.what == "hidden text" for loss in document.losses)
 
@@ -503,23 +491,36 @@ def stream(content: bytes, head: bytes = b"") -> bytes:
     return b"<<%s/Length %d>>stream\n%s\nendstream" % (head, len(content), content)
 
 
+PAGE = (
+    b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R"
+    b"/Resources<</Font<</F 5 0 R>>%s>>>>"
+)
+
+
+def page_pdf(
+    shown: bytes, *more: bytes, font: bytes = b"", catalog: bytes = b"", resources: bytes = b""
+) -> bytes:
+    """Returns a PDF of one page with further entries, and with further objects from number 6."""
+    return objects_pdf(
+        b"<</Type/Catalog/Pages 2 0 R%s>>" % catalog,
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        PAGE % (4, resources),
+        stream(shown),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica%s>>" % font,
+        *more,
+    )
+
+
 @pytest.mark.parametrize("off", [b"[7 0 R]", b"[]"])
 def test_hidden_layers_are_losses(tmp_path: Path, off: bytes) -> None:
     """Text of a layer that is switched off is left out."""
     shown = (
         b"BT /F 12 Tf 72 700 Td (Seen) Tj ET /OC /L BDC BT /F 12 Tf 72 600 Td (SECRET) Tj ET EMC"
     )
-    settings = b"<</OCGs[7 0 R]/D<</ON[]/OFF%s>>>>" % off
-    document = read(tmp_path, objects_pdf(
-        b"<</Type/Catalog/Pages 2 0 R/OCProperties %s>>" % settings,
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
-        b"/Resources<</Font<</F 5 0 R>>/Properties<</L 7 0 R>>>>>>",
-        stream(shown),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-        b"null",
-        b"<</Type/OCG/Name(Layer)>>",
-    ))  # fmt: skip
+    settings = b"/OCProperties<</OCGs[7 0 R]/D<</ON[]/OFF%s>>>>" % off
+    layer = (b"null", b"<</Type/OCG/Name(Layer)>>")
+    content = page_pdf(shown, *layer, catalog=settings, resources=b"/Properties<</L 7 0 R>>")
+    document = read(tmp_path, content)
     if off == b"[]":
         assert document.text.split() == ["Seen", "SECRET"]
         assert document.losses == ()
@@ -581,14 +582,10 @@ def test_boxes_and_annotations_are_text_or_losses(tmp_path: Path) -> None:
 
 def test_a_broken_page_is_a_loss(tmp_path: Path) -> None:
     """The other pages are read, and keep their numbers."""
-    page = (
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R"
-        b"/Resources<</Font<</F 5 0 R>>>>>>"
-    )
     document = read(tmp_path, objects_pdf(
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[3 0 R 9 0 R 4 0 R]/Count 3>>",
-        page % 6, page % 7,
+        PAGE % (6, b""), PAGE % (7, b""),
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
         stream(b"BT /F 12 Tf 72 700 Td (First.) Tj ET"),
         stream(b"BT /F 12 Tf 72 700 Td (Third.) Tj ET"),
@@ -628,13 +625,7 @@ def test_words_of_tight_type_are_apart(tmp_path: Path) -> None:
         b"BT /F 10 Tf 72 700 Td (read) Tj 3.2 Tc 20.02 0 Td (,t) Tj 0 Tc 8.76 0 Td (hen) Tj"
         b" 20 0 Td (an) Tj 2.9 Tc 11.12 0 Td (yr) Tj 0 Tc 11.23 0 Td (emaining) Tj ET"
     )
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
-        b"/Resources<</Font<</F 5 0 R>>>>>>",
-        stream(shown), b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-    ]  # fmt: skip
-    assert read(tmp_path, objects_pdf(*objects)).text == "read, then any remaining"
+    assert read(tmp_path, page_pdf(shown)).text == "read, then any remaining"
 
 
 @pytest.mark.parametrize(
@@ -654,15 +645,7 @@ def test_letters_are_those_of_the_font(
     names = b"1 beginbfchar <41> <%s> endbfchar 1 beginbfrange <61> <7A> <0061> endbfrange" % letter
     cmap = b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange %s endcmap" % names
     shown = b"BT /F 12 Tf 72 700 Td (%s) Tj ET" % shown
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R"
-        b"/Resources<</Font<</F 5 0 R>>>>>>",
-        stream(shown),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 6 0 R>>",
-        stream(cmap),
-    ]  # fmt: skip
-    document = read(tmp_path, objects_pdf(*objects))
+    document = read(tmp_path, page_pdf(shown, stream(cmap), font=b"/ToUnicode 6 0 R"))
     assert document.text == text
     assert sum(loss.characters for loss in document.losses) == unknown
 
@@ -699,8 +682,8 @@ def test_a_scan_names_the_extra_that_reads_it(
         load(path)
     with pytest.raises(UserError, match="ocr: always needs the package rapidocr"):
         load(path, loader=Pdf(ocr="always"))
-    stamped = [lambda c: (scan(["x"])(c), c.drawString(72, 20, "Downloaded.")) for _ in range(3)]
-    document = read(tmp_path, pdf([*stamped, PROSE]), Pdf())
+    stamped = both(scan(["x"]), texts((72, HEIGHT - 20, "Downloaded.")))
+    document = read(tmp_path, pdf([*[stamped] * 3, PROSE]), Pdf())
     assert document.text == PROSE
     assert lost(document, "page without text").place == "p. 1 to p. 3"
 

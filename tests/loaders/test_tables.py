@@ -46,12 +46,6 @@ def cases(text: str) -> dict[str, tuple[str, str]]:
 
 # Files in every format, and their texts: a name, the file as CSV in one line, and the text.
 FILES = cases(r"""
-## rows below a title
-Fleet of Borg,,\nShip,Tons,Crew\nDal,20,3\nSven,30,4
-Fleet of Borg
-Ship | Tons | Crew
-Ship: Dal | Tons: 20 | Crew: 3
-Ship: Sven | Tons: 30 | Crew: 4
 ## a title and notes apart
 ,,\nFleet of Borg,,\n,,\nShip,Tons,Crew\nDal,20,3\nSven,30,4\n,,\nSource: the port,,
 Fleet of Borg
@@ -67,11 +61,6 @@ Ship: Dal | Tons: 20
 Ship: Sven | Tons: 30
 * weighed in spring
 Note: without cargo
-## a table that begins at column C
-,,Ship,Tons\n,,Dal,20\n,,Sven,30
-Ship | Tons
-Ship: Dal | Tons: 20
-Ship: Sven | Tons: 30
 ## words over words
 Town,2023,,2024,\n,Ships,Crew,Ships,Crew\nBorg,6,60,7,70\nDal,1,2,3,4
 Town | 2023 |  | 2024
@@ -196,11 +185,6 @@ Ship: Eva | Tons: Repaired
 Ship: Bo | Tons: 30
 Ship: Ida | Tons: n/a
 Ship: Una | Tons: 35
-## labels and values
-Name,Rolf\nAge,40\nTown,Borg
-Name: Rolf
-Age: 40
-Town: Borg
 ## labels below a title
 The ship,\nName,Dal\nHome,Borg
 The ship
@@ -459,27 +443,22 @@ def changed(data: bytes, part: str, change: tuple[bytes, bytes]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "part", "change"),
+    ("suffix", "part", "form"),
     [
-        (".xlsx", "xl/worksheets/sheet1.xml", (b"<v>1</v>", b"<v>12345678901234567</v>")),
-        (".ods", "content.xml", (b'value="1"', b'value="12345678901234567"')),
+        (".xlsx", "xl/worksheets/sheet1.xml", b"<v>%s</v>"), (".ods", "content.xml", b'value="%s"')
     ],
-)
-def test_long_numbers_of_a_file_keep_their_digits(
-    suffix: str, part: str, change: tuple[bytes, bytes]
-) -> None:
+)  # fmt: skip
+def test_long_numbers_of_a_file_keep_their_digits(suffix: str, part: str, form: bytes) -> None:
     """A number of more digits than a float holds is read as the file has it."""
+    change = (form % b"1", form % b"12345678901234567")
     data = changed(SHEETS[suffix](grid("Name,Code\nx,1")), part, change)
     assert "12345678901234567" in read(data, f"a{suffix}").text
 
 
-@pytest.mark.parametrize("change", [(b"</table:table>", b""), (b"</table:table-row>", b"</row>")])
-def test_a_corrupt_spreadsheet_of_libreoffice_is_refused(change: tuple[bytes, bytes]) -> None:
+def test_corrupt_and_locked_spreadsheets_of_libreoffice_are_refused() -> None:
+    data = changed(SHEETS[".ods"](grid("a,b")), "content.xml", (b"</table:table-row>", b"</row>"))
     with pytest.raises(UserError, match=r"a\.ods: is corrupt \(mismatched tag: line 1, column"):
-        read(changed(SHEETS[".ods"](grid("a,b")), "content.xml", change), "a.ods")
-
-
-def test_locked_spreadsheets_are_refused() -> None:
+        read(data, "a.ods")
     kind = "application/vnd.oasis.opendocument.spreadsheet"
     files: dict[str, str | bytes] = {"mimetype": kind, "content.xml": b"\x8f"}
     files["META-INF/manifest.xml"] = "<manifest:encryption-data/>"
@@ -557,14 +536,13 @@ def test_every_cell_is_in_the_text_at_its_place(
     assert all(end <= place.start for end, place in zip(ends, table.places, strict=False))
 
 
-@pytest.mark.parametrize("prefix", [b"", b"x:"])
-def test_sheets_of_other_programs_have_their_marks(prefix: bytes) -> None:
+def test_sheets_of_other_programs_have_their_marks() -> None:
+    """Their elements have a prefix."""
     data = xlsx(Grid(grid("Ship,Tons\nDal,#N/A\nSven,8\nRolf,9").rows, hidden_rows=[2]))
     part = "xl/worksheets/sheet1.xml"
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         sheet = archive.read(part)
-    prefixed = re.sub(rb"<(/?)(?=\w)", rb"<\1" + prefix, sheet)
-    prefixed = prefixed.replace(b"xmlns=", b"xmlns:x=") if prefix else prefixed
+    prefixed = re.sub(rb"<(/?)(?=\w)", rb"<\1x:", sheet).replace(b"xmlns=", b"xmlns:x=")
     document = read(changed(data, part, (sheet, prefixed)), "a.xlsx")
     assert shown(document).splitlines()[1:] == ["Ship: Dal | Tons: #N/A", "Ship: Rolf | Tons: 9"]
 
@@ -644,15 +622,11 @@ CSV = {
 def test_texts_with_delimiters_are_read_row_by_row(name: str) -> None:
     content, line, number = CSV[name]
     document = read(content, "a.csv")
-    at = shown(document).find(line)
-    assert at >= 0, shown(document)
+    assert line in shown(document)
     start = document.text.index(line.replace(" | ", "\t"))
     assert place_of_span(document, Span(start, start + 2)) == f"row {number}"
-
-
-def test_an_open_quotation_mark_is_noted() -> None:
-    document = read(CSV["an open mark"][0], "a.csv")
-    assert document.notes == ("row 2 has a quotation mark that is never closed",)
+    if name == "an open mark":
+        assert document.notes == ("row 2 has a quotation mark that is never closed",)
 
 
 def test_a_hundred_thousand_rows_are_all_read() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from command_line import GOLDEN
-from scored import example_of, prediction_of, score_of
+from scored import check_official, example_of, metric_named, prediction_of, score_of
 
 from leporello import Example
 from leporello.config.metrics import metrics_of
@@ -28,10 +28,7 @@ def metric_of(case: Case) -> Metric:
         entries = InfiniteBench(case["task"], "gpt4" if "skip" in case else "yarn-mistral").metrics
     else:
         entries = (case["metric"],)
-    try:
-        return metrics_of(entries)[case["metric"]]
-    except UserError as error:
-        pytest.skip(str(error))
+    return metric_named(case["metric"], entries)
 
 
 def examples(case: Case) -> list[Example]:
@@ -53,20 +50,8 @@ def test_scores_equal_the_official_code(case: Case) -> None:
     metric = metric_of(case)
     pairs = zip(case["predictions"], examples(case), strict=True)
     rows = [s for text, example in pairs if (s := metric.statistics(prediction_of(text), example))]
-    for statistics, expected in zip(rows, case["per_example"], strict=True):
-        if isinstance(expected, dict):
-            assert statistics == pytest.approx(expected, abs=1e-9)
-        else:
-            assert metric.score(statistics) == pytest.approx(expected, abs=1e-9)
-    scores = metric.aggregate(rows)
     rounded = {"longbench": 0.0051, "longbench_v2": 0.051, "loogle_cloze": 0.0051}
-    tolerance = rounded.get(case["metric"], 1e-4)
-    total = scores.get(metric.name, scores.get(metric.headline))
-    assert total == pytest.approx(case["score"], abs=tolerance)
-    for name, mean in case.get("means", {}).items():
-        assert scores[name] == pytest.approx(mean, abs=tolerance)
-    reloaded = [json.loads(json.dumps(statistics)) for statistics in rows]
-    assert metric.aggregate(reloaded) == scores
+    check_official(metric, rows, case, rounded.get(case["metric"], 1e-4))
 
 
 BAD_GOLD = [

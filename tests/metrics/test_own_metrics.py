@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from command_line import HERE, leporello, read_lines
 
-from leporello.cli import application
 from leporello.config import load_config
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
@@ -65,16 +64,11 @@ def mine(tmp_path: Path) -> Path:
     return config
 
 
-def leporello(*words: object) -> Result:
-    return CliRunner().invoke(application(), [*map(str, words)])
-
-
 @pytest.mark.integration
 def test_a_user_defined_metric_works_like_a_built_in_metric(mine: Path, tmp_path: Path) -> None:
     run, second_run, name = tmp_path / "run", tmp_path / "other", f"{tmp_path}/mine.py:WordCount"
-    common = ("--config", mine, "--task", "asked", "--limit", 6, "--workers", 0)
-    result = leporello("run", "lead", *common, "--out", run)
-    assert result.exit_code == 0, result.output
+    common = ("--config", mine, "--task", "asked", "--limit", "6", *HERE)
+    leporello("run", "lead", *common, "--out", run)
     row = json.loads((run / "lead/asked/metrics.json").read_text())
     assert [*row["scores"]] == ["f1", "word_count", "word_count[mean]", "word_count[longest]"]
     assert row["scores"]["word_count"] == row["scores"]["word_count[mean]"] <= 9
@@ -82,28 +76,20 @@ def test_a_user_defined_metric_works_like_a_built_in_metric(mine: Path, tmp_path
     assert row["signatures"]["word_count"].endswith("|most:9.0")
     metrics = ("--metric", f"{{class: {name}, most: 3}}", "--metric", "recall")
     leporello("run", "best-sentence", "lead", *common, *metrics, "--out", second_run)
-    compared = json.loads(
-        leporello("compare", second_run, "--samples", 100, "--format", "json").output
-    )
+    few = ("--samples", "100")
+    compared = json.loads(leporello("compare", second_run, *few, "--format", "json").stdout)
     first, second = compared["boards"][0]["entries"]
     assert first["scores"]["word_count"]["interval"]
     assert second["scores"]["word_count"]["difference"]
-    assert (
-        "was not computed alike" in leporello("compare", run, second_run, "--samples", 100).output
-    )
-    assert leporello("report", run, "--out", tmp_path / "report.html").exit_code == 0
-    assert "word_count" in leporello("watch", run, "--once", "--json").output
-    assert ", word_count " in leporello("explain", run, row_id(run)).output
-    scored = leporello("score", run / "lead/asked/predictions.jsonl", "--config", mine,
-                       "--task", "asked", *metrics, "--json")  # fmt: skip
-    assert "missing ids of the task" in str(scored.exception)
-    changed = leporello("run", "lead", *common, "--metric", "f1", "--out", run)
-    assert "was created with other settings" in str(changed.exception)
-
-
-def row_id(run: Path) -> str:
-    with (run / "lead/asked/predictions.jsonl").open() as rows:
-        return str(json.loads(next(rows))["id"])
+    assert "was not computed alike" in leporello("compare", run, second_run, *few).stdout
+    leporello("report", run, "--out", tmp_path / "report.html")
+    assert "word_count" in leporello("watch", run, "--once", "--json").stdout
+    predictions = run / "lead/asked/predictions.jsonl"
+    assert ", word_count " in leporello("explain", run, read_lines(predictions)[0]["id"]).stdout
+    task = ("--config", mine, "--task", "asked", *metrics, "--json")
+    assert "missing ids of the task" in leporello("score", predictions, *task, status=2).stderr
+    changed = leporello("run", "lead", *common, "--metric", "f1", "--out", run, status=2)
+    assert "was created with other settings" in changed.stderr
 
 
 @pytest.mark.parametrize(
@@ -121,15 +107,14 @@ def test_a_failing_metric_is_reported_with_its_line_and_loses_no_prediction(
     source = (tmp_path / "mine.py").read_text()
     (tmp_path / "mine.py").write_text(source.replace('strip("f")', "strip(example.id)"))
     metrics = ("--metric", "f1", "--metric", f"{tmp_path}/mine.py:{name}")
-    result = leporello("run", "lead", "--config", mine, "--task", "asked", *metrics, "--limit", 3,
-                     "--workers", 0, "--out", tmp_path / "run")  # fmt: skip
-    assert result.exit_code == 1
-    assert message in result.output
-    assert f"({tmp_path}/mine.py, line " in result.output
+    options = ("--config", mine, "--task", "asked", "--limit", "3", "--out", tmp_path / "run")
+    result = leporello("run", "lead", *HERE, *metrics, *options, status=1)
+    output = result.stdout + result.stderr
+    assert message in output
+    assert f"({tmp_path}/mine.py, line " in output
     row = json.loads((tmp_path / "run/lead/asked/metrics.json").read_text())
     assert ([*row["scores"]], row["examples"], row["failures"]) == (["f1"], 3, 0)
-    predictions = tmp_path / "run/lead/asked/predictions.jsonl"
-    assert len(predictions.read_text().splitlines()) == 3
+    assert len(read_lines(tmp_path / "run/lead/asked/predictions.jsonl")) == 3
 
 
 @pytest.mark.parametrize(

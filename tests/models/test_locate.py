@@ -1,18 +1,14 @@
 """Location of models, and conversion of a tiny GGUF file that the tests write."""
 
 import json
-import os
-import subprocess
-import sys
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
 
 import gguf
 import numpy as np
 import pytest
 import torch
+from storage_servers import Web, serving
 from tiny_models import SPECIAL, STORY, network, tokenizer
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer, PretrainedConfig, PreTrainedModel
@@ -121,27 +117,20 @@ def test_conversion(
     assert stamps == {file: file.stat().st_mtime_ns for file in folder.iterdir()}
 
 
-def test_two_processes_convert_it_once(
-    tiny: tuple[Path, PreTrainedModel, Tokenizer], tmp_path: Path
+def test_two_calls_at_once_convert_it_once(
+    tiny: tuple[Path, PreTrainedModel, Tokenizer],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    code = (
-        "import logging, sys\n"
-        "logging.basicConfig(level=logging.INFO, format='%(name)s %(message)s')\n"
-        "from leporello.models.locate import loadable; print(loadable(sys.argv[1]))"
-    )
-    command = [sys.executable, "-c", code, str(tiny[0])]
-    environment = {**os.environ, "LEPORELLO_CACHE": str(tmp_path)}
-    running = [
-        subprocess.Popen(
-            command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        for _ in range(2)
-    ]
-    outputs = [process.communicate(timeout=120) for process in running]
-    assert [process.returncode for process in running] == [0, 0]
-    assert outputs[0][0] == outputs[1][0]
-    assert Path(outputs[0][0].strip()).is_dir()
-    assert sum(log.count("leporello converting tiny.F32.gguf") for _, log in outputs) == 1
+    """A lock on a file separates threads as it separates processes."""
+    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path))
+    caplog.set_level("INFO", logger="leporello")
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(loadable, [str(tiny[0])] * 2)
+    assert first == second
+    assert Path(first).is_dir()
+    assert caplog.text.count("converting tiny.F32.gguf") == 1
 
 
 def test_failed_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,28 +167,20 @@ def test_fingerprint(tmp_path: Path) -> None:
     assert model_fingerprint(str(tmp_path / "one")) != before
 
 
-def test_fingerprint_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fingerprint_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that is not local has the hub's revision; one that the hub lacks raises an error."""
-    served = tmp_path / "api" / "models" / "nobody"
-    served.mkdir(parents=True)
     revision = "f" * 40
     answer = {"id": "nobody/tiny", "sha": revision, "tags": [], "siblings": [], "private": False}
-    (served / "tiny").write_text(json.dumps(answer))
-    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    with serving(Web({"/api/models/nobody/tiny": json.dumps(answer).encode()})) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
         assert model_fingerprint("nobody/tiny") == f"hub:nobody/tiny@{revision}"
         with pytest.raises(UserError, match="was not found locally or on the hub"):
             model_fingerprint("nobody/none")
-        server.shutdown()
     with pytest.raises(UserError, match="check the name and the network"):
         model_fingerprint("nobody/tiny")
 
 
-def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """LEPORELLO_CACHE sets the folder; without it, the user's cache folder is used."""
-    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path))
-    assert cache_directory() == tmp_path
+def test_cache_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without LEPORELLO_CACHE, which the tests set, the user's cache folder is used."""
     monkeypatch.delenv("LEPORELLO_CACHE")
     assert cache_directory().name == "leporello"

@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from command_line import leporello
-from endpoint_server import Request, reply, running
+from endpoint_server import Request, Server, reply, running
 
 from leporello.config import Spec, load_config
 from leporello.core.errors import UserError
@@ -94,20 +95,15 @@ def serve(request: Request) -> None:
         reply(request, "Ann Dunning")
 
 
-def pessimistic(folder: Path) -> Path:
-    """Writes a calibration that trusts no answer."""
-    file = folder / "calibration.json"
-    file.write_text('{"slope": 0.0, "offset": -9.0}')
-    return file
+def ollama_at(server: Server) -> LocalServer:
+    return LocalServer("Ollama", urlsplit(server.base_url).port or 0, "ollama serve")
 
 
 def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "ferry.txt"
     file.write_text("Ann Dunning found the fax. " * 9)
     with running(serve) as server:
-        port = int(server.base_url.rpartition(":")[2].partition("/")[0])
-        ollama = LocalServer("Ollama", port, "ollama serve")
-        monkeypatch.setitem(servers.SERVERS, "ollama", ollama)
+        monkeypatch.setitem(servers.SERVERS, "ollama", ollama_at(server))
         reader = reader_of("ollama:llama3.2")
         assert reader.params["model"] == "llama3.2:latest"
         assert reader.params["max_input_tokens"] == 6000 - 1024
@@ -125,7 +121,9 @@ def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         [point] = load_config([tmp_path / "own.yaml"]).select(["own"])
         assert point.stages["reader"].params["model"] == "qwen"
         assert len(server.requests) == count
-        doubt = f"reader.calibration={pessimistic(tmp_path)}"
+        calibration = tmp_path / "calibration.json"  # trusts no answer
+        calibration.write_text('{"slope": 0.0, "offset": -9.0}')
+        doubt = f"reader.calibration={calibration}"
         shown = leporello("ask", file, "Who found it?", "--set", doubt).stdout
         assert f"ask {file} 'Who found it?' --model ollama:llama3.2:latest" in shown
     with pytest.raises(UserError, match=r"answers at .*; start Ollama with `ollama serve`"):
@@ -165,9 +163,8 @@ def test_models_on_this_machine_are_listed(tmp_path: Path, monkeypatch: pytest.M
     local.mkdir()
     folder(local / "bert", architectures=["BertForQuestionAnswering"], max_position_embeddings=512)
     with running(serve) as server:
-        port = int(server.base_url.rpartition(":")[2].partition("/")[0])
         absent = {kind: LocalServer(kind, 9, "") for kind in servers.SERVERS}
-        table = {**absent, "ollama": LocalServer("Ollama", port, "")}
+        table = {**absent, "ollama": ollama_at(server)}
         monkeypatch.setattr(servers, "SERVERS", table)
         monkeypatch.setattr("leporello.models.inventory.SERVERS", table)
         listed = {m.name: (m.reader, m.window) for m in known_models([local])}

@@ -5,7 +5,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pytest
+import pyarrow
+from command_line import write_files
+from pyarrow import parquet
+from row_files import write_rows
 
 from leporello.tasks import GraphWalks, Mrcr, NoLiMa
 
@@ -44,10 +47,8 @@ def graph_walks(data: Path, *rows: dict[str, Any]) -> GraphWalks:
 
 def table(path: Path, rows: tuple[dict[str, Any], ...]) -> None:
     """Writes a Parquet file."""
-    pa = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(pa.Table.from_pylist([*rows]), path)
+    parquet.write_table(pyarrow.Table.from_pylist([*rows]), path)
 
 
 def needles(data: Path, **changes: Any) -> NoLiMa:
@@ -59,12 +60,13 @@ def needles(data: Path, **changes: Any) -> NoLiMa:
         "character_set": ["Yuki", "Stuart", "Katie"],
         "tests": {"T1": {"input_args": ["Semper Opera", "Dresden"]}}, **changes,
     }  # fmt: skip
-    (folder / "needlesets").mkdir(parents=True, exist_ok=True)
-    (folder / "needlesets/needle_set.json").write_text(json.dumps([entry]))
-    (folder / "haystack/rand_shuffle").mkdir(parents=True, exist_ok=True)
-    for number in range(1, 6):
-        lines = "\n".join(f"Line {n} of book {number} went on." for n in range(400))
-        (folder / f"haystack/rand_shuffle/rand_book_{number}.txt").write_text(lines)
+    books = {
+        f"haystack/rand_shuffle/rand_book_{number}.txt": "\n".join(
+            f"Line {n} of book {number} went on." for n in range(400)
+        )
+        for number in range(1, 6)
+    }
+    write_files(folder, {"needlesets/needle_set.json": json.dumps([entry]), **books})
     return NoLiMa(length=500, data=data)
 
 
@@ -107,7 +109,5 @@ def helmet(data: Path) -> Path:
         "msmarco/test_reranking_data_k50_dep3": ranked,
         "msmarco/test_reranking_data_k10_dep3": [{**r, "ctxs": r["ctxs"][:3]} for r in ranked],
     }.items():
-        path = data / f"helmet/{file}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(data / f"helmet/{file}.jsonl", *rows)
     return data

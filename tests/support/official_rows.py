@@ -17,30 +17,27 @@ def scrolls_row(name: str, text: str, output: object = "gold", **more: object) -
 def zero_scrolls_row(
     name: str,
     *,
-    before: str = "Read this. Answer well.\n\nStory:\n",
     text: str = STORY,
     query: str = "",
     output: object = "gold",
     header: str = "Question",
-    response: str = "Answer",
     over: bool = False,
     **more: object,
 ) -> dict[str, Any]:
-    """Returns a row in the layout of ZeroSCROLLS.
+    """Returns a row in the layout of ZeroSCROLLS, without a query if that is empty.
 
     Args:
         name: Id of the example.
-        before: Instruction, and header of the document.
         text: Text of the document.
-        query: Text of the query; if empty, the row has no query.
+        query: Text of the query.
         output: Reference.
         header: Header of the query.
-        response: Header of the answer.
         over: Whether the query's end includes the header of the answer, as in some copies.
         more: Further fields.
     """
+    before = "Read this. Answer well.\n\nStory:\n"
     question = f"{header}:\n{query}" if query else ""
-    tail = f"\n\n{response}:\n" if query else f"{response}:\n"
+    tail = "\n\nAnswer:\n" if query else "Answer:\n"
     prompt, start = f"{before}{text}\n\n{question}{tail}", len(before + text) + 2
     return scrolls_row(name, prompt, output) | {
         "document_start_index": len(before),

@@ -71,11 +71,10 @@ def test_a_background_has_long_sentences_of_which_the_last_is_cut(tmp_path: Path
         ("1 Ina ran.\n", "contains no question"),
     ],
 )
-def test_a_file_that_is_not_babis_is_an_error(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_missing_or_not_babis_is_an_error(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(UserError, match="no qa1_"):
+        Babilong("qa1", data=tmp_path).fingerprint()
     with pytest.raises((ConfigError, UserError), match=re.escape(message)):
         len(Babilong("qa1", data=written(tmp_path, text)))
-
-
-def test_a_missing_file_is_an_error_with_advice(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no qa4_"):
-        Babilong("qa4", data=tmp_path).fingerprint()

@@ -116,7 +116,7 @@ def test_faults_name_the_file_and_line(tmp_path: Path) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst", ".xz"])
 def test_only_a_row_above_the_size_limit_fails(tmp_path: Path, suffix: str) -> None:
-    bomb = b'{"id": "huge", "document": "' + b" " * 80_000_000 + b'"}\n'
+    bomb = b'{"id": "huge", "document": "' + b" " * 50_000_000 + b'"}\n'
     path = tmp_path / f"rows.jsonl{suffix}"
     path.write_bytes(PACK[suffix](json_lines(ROWS[:3]) + bomb + json_lines(ROWS[3:])))
     del bomb
@@ -130,7 +130,7 @@ def test_only_a_row_above_the_size_limit_fails(tmp_path: Path, suffix: str) -> N
         assert huge.fault.startswith(
             f"rows.jsonl{suffix}:4: the row is larger than max_row_bytes, 1,000,000"
         )
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000  # KiB
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 25_000  # KiB
 
 
 def test_rows_on_a_document_whose_row_is_too_large_fail(tmp_path: Path) -> None:
@@ -185,16 +185,12 @@ def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, ca
     assert not [file for file in cache.rglob("*") if file.is_file()]
 
 
-@pytest.mark.parametrize(
-    ("encoding", "name"),
-    [("utf-16", "UTF-16LE"), ("utf-16-be", "UTF-16BE"), ("utf-32", "UTF-32LE")],
-)
-def test_wide_encodings_are_reported(tmp_path: Path, encoding: str, name: str) -> None:
+@pytest.mark.parametrize("encoding", ["UTF-16LE", "UTF-16BE", "UTF-32LE"])
+def test_wide_encodings_are_reported(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(json_lines(ROWS).decode().encode(encoding))
-    with pytest.raises(
-        UserError, match=f"is in {name}, but JSON Lines must be UTF-8; convert it: iconv"
-    ):
+    path.write_bytes(("\ufeff" + json_lines(ROWS).decode()).encode(encoding))
+    fault = f"is in {encoding}, but JSON Lines must be UTF-8; convert it: iconv"
+    with pytest.raises(UserError, match=fault):
         JsonLines(path).check()
 
 

@@ -83,7 +83,7 @@ def test_archetypes_are_predicted_near_mentions(tmp_path: Path, tiny: Tiny) -> N
     (harry, sally), calls = ran(tmp_path, "muld-character-archetype-t5", rows, *sets)
     assert {harry.prediction, sally.prediction} <= {*labels}
     assert [count for *_, count in harry.hits] == [3, 1, 1]
-    assert sally.hits == sally.read == ()
+    assert (sally.hits, sally.read) == ((), ())
     texts = [SCRIPT[span.start : span.end] for span in harry.read]
     assert [text.upper().count("HARRY") for text in texts] == [1, 3, 1]
     assert texts[0].startswith("FADE IN.")

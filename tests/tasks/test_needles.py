@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from scored import example_of, score_of
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.official_prompt import OfficialPrompt
+from leporello.core.protocols import Task
 from leporello.tasks import Helmet
 
 CASES = list(json.loads((GOLDEN / "needles.json").read_text(encoding="utf-8")))
@@ -54,18 +56,19 @@ def test_a_graph_is_the_document_and_the_operation_the_question(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("make", "row", "message"),
     [
-        (conversation(prompt="hello"), "2needle_0.parquet.*1.*not JSON"),
-        (conversation(prompt="[]"), "'prompt' must be a JSON list of at least two messages"),
-        (conversation(answer=None), "'answer' must be text"),
+        (mrcr, conversation(prompt="hello"), "2needle_0.parquet.*1.*not JSON"),
+        (mrcr, conversation(prompt="[]"), "'prompt' must be a JSON list of at least two messages"),
+        (mrcr, conversation(answer=None), "'answer' must be text"),
+        (graph_walks, walk(prompt="Hello"), "field 'prompt' must contain"),
     ],
 )
 def test_a_row_of_another_version_names_file_and_field(
-    row: dict[str, Any], message: str, tmp_path: Path
+    make: Callable[..., Task], row: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError, match=f"(?s){message}"):
-        [*mrcr(tmp_path, row).examples()]
+        [*make(tmp_path, row).examples()]
 
 
 def test_a_row_without_gold_fails_alone(tmp_path: Path) -> None:
@@ -74,11 +77,6 @@ def test_a_row_without_gold_fails_alone(tmp_path: Path) -> None:
     assert "2needle_0.parquet:1: `answer` does not begin" in faulty.fault
     assert not faulty.references
     assert not valid.fault
-
-
-def test_a_graph_without_edges_names_the_field(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="field 'prompt' must contain"):
-        [*graph_walks(tmp_path, walk(prompt="Hello")).examples()]
 
 
 def test_needles_are_hidden_at_every_depth(tmp_path: Path) -> None:
@@ -94,11 +92,8 @@ def test_needles_are_hidden_at_every_depth(tmp_path: Path) -> None:
         assert example.document.text[span.end] == "\n"
         before = len(example.document.text[: span.start].split())
         assert before == pytest.approx(500 * (number % 26) / 25, abs=14)
-    assert {reference for e in examples for reference in e.references} == {
-        "Yuki",
-        "Stuart",
-        "Katie",
-    }
+    characters = {reference for example in examples for reference in example.references}
+    assert characters == {"Yuki", "Stuart", "Katie"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import GOLDEN
+from command_line import GOLDEN, write_files
 from scored import example_of, prediction_of
 
 from benchmarks.ruler import scored
@@ -105,12 +105,10 @@ def test_evidence_is_exact_and_examples_are_deterministic(name: str) -> None:
 
 
 def test_questions_have_other_documents_as_distractors(tmp_path: Path) -> None:
-    folder = tmp_path / "ruler"
-    folder.mkdir()
     with pytest.raises(UserError, match="as squad"):
         task_of("qa_1", data=tmp_path).fingerprint()
-    (folder / "squad.json").write_text(json.dumps(SQUAD))
-    (folder / "hotpotqa.json").write_text(json.dumps(HOTPOT))
+    files = {"ruler/squad.json": json.dumps(SQUAD), "ruler/hotpotqa.json": json.dumps(HOTPOT)}
+    write_files(tmp_path, files)
     task = task_of("qa_1", data=tmp_path)
     assert len(task) == 3
     for example, river in zip(task.examples(), ("Danube", "Rhine", "Saale"), strict=True):
@@ -123,26 +121,18 @@ def test_questions_have_other_documents_as_distractors(tmp_path: Path) -> None:
     proof = [hop.document.text[span.start : span.end] for span in hop.evidence]
     assert proof == [" She lives in Jena.", "On the Saale."]
     assert task.metrics[0] == "string_match_part"
-    (folder / "squad.json").write_text("[1]")
+    write_files(tmp_path, {"ruler/squad.json": "[1]"})
     with pytest.raises(UserError, match="neither SQuAD's nor HotpotQA's"):
         task_of("qa_1", data=tmp_path).fingerprint()
 
 
-def test_examples_fail_if_the_length_is_too_small() -> None:
-    example = task_of("niah_single_1", length=150).example(0)
-    assert "more than fit into the length 150" in example.fault
-
-
 def test_a_background_is_any_folder_of_texts(tmp_path: Path) -> None:
-    (tmp_path / "b.md").write_text("Night fell. All\nslept.")
-    (tmp_path / "a.txt").write_text("Rain came.")
+    with pytest.raises(UserError, match="is neither a text file nor a folder"):
+        background(tmp_path, "")
+    write_files(tmp_path, {"b.md": "Night fell. All\nslept.", "a.txt": "Rain came."})
     texts = background(tmp_path, "")
     assert texts.sentences == ("Rain came.", "Night fell.", "All slept.")
     assert texts.first(9) == [*texts.sentences, "Rain came.", "Night"]
-    empty = tmp_path / "none"
-    empty.mkdir()
-    with pytest.raises(UserError, match="is neither a text file nor a folder"):
-        background(empty, "")
 
 
 def test_dividing_finds_what_cutting_loses() -> None:
@@ -153,6 +143,9 @@ def test_dividing_finds_what_cutting_loses() -> None:
 
 
 def test_a_tasks_name_may_contain_values() -> None:
+    """A length that is too small for the text is a fault of each example."""
+    example = task_of("niah_single_1", length=150).example(0)
+    assert "more than fit into the length 150" in example.fault
     config = load_config()
     [task] = config.tasks_named(["ruler/vt@length=8192,samples=3"])
     assert (task.name, len(task.spec.build())) == ("ruler/vt@length=8192,samples=3", 3)

@@ -18,11 +18,8 @@ TEXT = "Dr. Ina fixed the pump. It ran all night. By morning the cellar was dry.
 
 
 def texts(task: ShuffleTest) -> list[str]:
-    return [*dict.fromkeys(document_of(example.metadata) for example in task.examples())]
-
-
-def document_of(metadata: Any) -> str:
-    return str(metadata["gold"]["shuffle_test"]["document"])
+    facts: list[Any] = [example.metadata["gold"] for example in task.examples()]
+    return [*dict.fromkeys(str(fact["shuffle_test"]["document"]) for fact in facts)]
 
 
 def test_bills_are_the_first_thousand_split_by_punkt(tmp_path: Path) -> None:
