@@ -1,10 +1,11 @@
 """The English of the code: patterns that docs/glossary.md and CONTRIBUTING.md advise against."""
 
 import ast
+import io
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from command_line import ROOT
@@ -54,30 +55,33 @@ def _files() -> Iterator[Path]:
 
 def _matches(path: Path) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    prose = "\n".join(_prose(path, tree))
+    nodes = [*ast.walk(ast.parse(text))]
+    prose = "\n".join(" ".join(part.split()) for part in [*_prose(nodes), *_comments(text)])
     for kind, pattern in PATTERNS.items():
         yield from [kind] * len(re.findall(pattern, prose, re.MULTILINE))
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in NAMES:
             yield f"name {node.id}"
 
 
-def _prose(path: Path, tree: ast.AST) -> list[str]:
-    """Returns the docstrings, messages of errors, help texts and comments of a file."""
-    sentences = []
-    for node in ast.walk(tree):
+def _prose(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yields the paragraphs of docstrings, the messages of errors and the help texts."""
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            sentences += (ast.get_docstring(node) or "").split("\n\n")
+            yield from (ast.get_docstring(node) or "").split("\n\n")
         elif isinstance(node, ast.Raise) and node.exc:
-            sentences.append(" ".join(_texts(node.exc)))
+            yield " ".join(_texts(node.exc))
         elif isinstance(node, ast.keyword) and node.arg == "help":
-            sentences.append(" ".join(_texts(node.value)))
-    with path.open("rb") as file:
-        comments = [
-            t.string for t in tokenize.tokenize(file.readline) if t.type == tokenize.COMMENT
-        ]
-    return [" ".join(sentence.split()) for sentence in [*sentences, *comments]]
+            yield " ".join(_texts(node.value))
+
+
+def _comments(text: str) -> Iterator[str]:
+    """Yields the comments of a source; none if no line from its first `#` on has a match."""
+    lines = (line.partition("#")[2].split() for line in text.splitlines() if "#" in line)
+    ends = [" ".join(["#", *words]) for words in lines]
+    if any(re.search(pattern, end) for end in ends for pattern in PATTERNS.values()):
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        yield from (token.string for token in tokens if token.type == tokenize.COMMENT)
 
 
 def _texts(node: ast.AST) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Tests that the wheel contains one package that works as in a checkout."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 from command_line import ROOT
 
+from leporello.cache.dependencies import fingerprint
 from leporello.core import __version__
+from leporello.readers import BestSentence
+from leporello.retrievers import BM25
 
 FINGERPRINT = (
     "import json, leporello; from leporello.cache.dependencies import fingerprint;"
@@ -65,11 +69,7 @@ def test_a_wheel_runs_beside_packages_of_the_same_names(unpacked: Path, tmp_path
     for stage in ("readers", "chunkers"):
         (tmp_path / stage).mkdir()
         (tmp_path / stage / "__init__.py").write_text("raise SystemExit('theirs')\n")
-    module = ("-m", "leporello")
-    assert _python(*module, "--version", folder=tmp_path, path=unpacked) == (
-        f"leporello {__version__}\n"
-    )
-    output = _python(*module, "run", "best-sentence", folder=tmp_path, path=unpacked)
+    output = _python("-m", "leporello", "run", "best-sentence", folder=tmp_path, path=unpacked)
     assert "best-sentence" in output
     assert (tmp_path / "runs").is_dir()
 
@@ -77,5 +77,5 @@ def test_a_wheel_runs_beside_packages_of_the_same_names(unpacked: Path, tmp_path
 def test_a_stages_fingerprint_is_that_of_the_checkout(unpacked: Path, tmp_path: Path) -> None:
     """A fingerprint depends on names of modules and on content, not on paths."""
     installed = _python("-c", FINGERPRINT, folder=tmp_path, path=unpacked)
-    assert installed == _python("-c", FINGERPRINT, folder=tmp_path, path=ROOT)
+    assert json.loads(installed) == [dict(fingerprint(stage)) for stage in (BestSentence(), BM25())]
     assert str(unpacked) not in installed

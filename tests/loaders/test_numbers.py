@@ -1,26 +1,149 @@
 """Tests of numbers of lists, raised figures and formulas in all formats that have them."""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import pytest
-from contents import (
-    FIGURES,
-    LISTS,
-    XMLNS,
-    Figures,
-    Item,
-    article,
-    docx,
-    docx_item,
-    docx_level,
-    docx_numbering,
-    odt,
-    pptx,
-    read,
-    shape,
-)
+from contents import XMLNS, article, docx, in_book, odt, pptx, read, shape
 
-# Lists
+
+@dataclass(frozen=True)
+class Item:
+    """An item of a list with the lists inside it, and the form of its list's numbers."""
+
+    text: str
+    items: "Sequence[Item]" = ()
+    form: str = "1"
+
+
+def _nested(items: Sequence[Item], begin: Callable[[Item], str], item: str, end: str) -> str:
+    inner = "".join(
+        item.format(i.text, _nested(i.items, begin, item, end) if i.items else "") for i in items
+    )
+    return begin(items[0]) + inner + end
+
+
+def html_list(items: Sequence[Item]) -> str:
+    return _nested(items, lambda i: f"<ol type='{i.form}'>", "<li><p>{}</p>{}</li>", "</ol>")
+
+
+_JATS = {"1": "order", "a": "alpha-lower", "A": "alpha-upper", "i": "roman-lower"}
+_DOCBOOK = {"1": "arabic", "a": "loweralpha", "A": "upperalpha", "i": "lowerroman"}
+_FORMATS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman"}
+_SCHEMES = {"1": "arabic", "a": "alphaLc", "A": "alphaUc", "i": "romanLc"}
+
+
+def jats_list(items: Sequence[Item]) -> str:
+    begin = "<list list-type='{}'>"
+    item = "<list-item><p>{}</p>{}</list-item>"
+    return article(_nested(items, lambda i: begin.format(_JATS[i.form]), item, "</list>"))
+
+
+def docbook_list(items: Sequence[Item]) -> str:
+    begin = "<orderedlist numeration='{}'>"
+    item = "<listitem><para>{}</para>{}</listitem>"
+    text = _nested(items, lambda i: begin.format(_DOCBOOK[i.form]), item, "</orderedlist>")
+    return f"<?xml version='1.0'?><book>{text}</book>"
+
+
+def _leveled(items: Sequence[Item], level: int = 0) -> list[tuple[int, Item]]:
+    return [pair for i in items for pair in ((level, i), *_leveled(i.items, level + 1))]
+
+
+def docx_level(level: int, form: str, text: str, more: str = "") -> str:
+    """Writes a level of a numbering of Word."""
+    more = more if "<w:start" in more else f"<w:start w:val='1'/>{more}"
+    shown = f"<w:numFmt w:val='{form}'/><w:lvlText w:val='{text}'/>"
+    return f"<w:lvl w:ilvl='{level}'>{more}{shown}</w:lvl>"
+
+
+def docx_numbering(levels: str, more: str = "") -> dict[str, str]:
+    """Writes the numbering `1` of Word with levels, and other numberings of the same kind."""
+    numbers = "<w:num w:numId='1'><w:abstractNumId w:val='0'/></w:num>"
+    return {
+        "word/numbering.xml": f"<w:numbering {XMLNS}><w:abstractNum w:abstractNumId='0'>{levels}"
+        f"</w:abstractNum>{numbers}{more}</w:numbering>"
+    }
+
+
+def docx_item(text: str, level: int = 0, number: int = 1) -> str:
+    """Writes a numbered paragraph of Word."""
+    numbers = f"<w:numPr><w:ilvl w:val='{level}'/><w:numId w:val='{number}'/></w:numPr>"
+    return f"<w:p><w:pPr>{numbers}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def docx_list(items: Sequence[Item]) -> bytes:
+    leveled = _leveled(items)
+    forms = {level: item.form for level, item in leveled}
+    levels = (docx_level(at, _FORMATS[form], f"%{at + 1}.") for at, form in forms.items())
+    body = "".join(docx_item(item.text, level) for level, item in leveled)
+    return docx(body, docx_numbering("".join(levels)))
+
+
+def pptx_list(items: Sequence[Item]) -> bytes:
+    paragraphs = (
+        f"<a:p><a:pPr lvl='{level}'><a:buAutoNum type='{_SCHEMES[item.form]}Period'/></a:pPr>"
+        f"<a:r><a:t>{item.text}</a:t></a:r></a:p>"
+        for level, item in _leveled(items)
+    )
+    return pptx(shape("".join(paragraphs)))
+
+
+def odt_list(items: Sequence[Item]) -> bytes:
+    forms = {level: item.form for level, item in _leveled(items)}
+    levels = "".join(
+        f"<text:list-level-style-number text:level='{at + 1}' style:num-format='{form}' "
+        "style:num-suffix='.'/>"
+        for at, form in forms.items()
+    )
+    styles = f"<text:list-style style:name='L'>{levels}</text:list-style>"
+    item = "<text:list-item><text:p>{}</text:p>{}</text:list-item>"
+    first = "<text:list text:style-name='L'>"
+    text = _nested(items, lambda _: "<text:list>", item, "</text:list>")
+    return odt(text.replace("<text:list>", first, 1), styles)
+
+
+LISTS: Mapping[str, Callable[[Sequence[Item]], str | bytes]] = {
+    "a.html": lambda items: f"<html>{html_list(items)}</html>",
+    "a.epub": lambda items: in_book(f"<html>{html_list(items)}</html>"),
+    "a.nxml": jats_list,
+    "a.xml": docbook_list,
+    "a.docx": docx_list,
+    "a.pptx": pptx_list,
+    "a.odt": odt_list,
+}
+
+
+# A writer of each format around the forms of plain, raised and lowered text.
+_HTML = ("{}", "<sup>{}</sup>", "<sub>{}</sub>")
+_XML = ("{}", "<superscript>{}</superscript>", "<subscript>{}</subscript>")
+_RUN = "<w:r><w:rPr><w:vertAlign w:val='{}'/></w:rPr><w:t xml:space='preserve'>{{}}</w:t></w:r>"
+_SPAN = "<text:span text:style-name='{}'>{{}}</text:span>"
+_STYLES = "".join(
+    f"<style:style style:name='{name}'><style:text-properties style:text-position='{position}'/>"
+    "</style:style>"
+    for name, position in (("sup", "super 58%"), ("sub", "-33% 58%"))
+)
+FIGURES: Mapping[str, tuple[Callable[[str], str | bytes], tuple[str, ...]]] = {
+    "a.html": (lambda text: f"<html><p>{text}</p></html>", _HTML),
+    "a.nxml": (lambda text: article(f"<p>{text}</p>"), _HTML),
+    "a.xml": (lambda text: f"<book><para>{text}</para></book>", _XML),
+    "a.docx": (
+        lambda text: docx(f"<w:p>{text}</w:p>"),
+        tuple(map(_RUN.format, ("baseline", "superscript", "subscript"))),
+    ),
+    "a.pptx": (
+        lambda text: pptx(shape(f"<a:p>{text}</a:p>")),
+        tuple(f"<a:r><a:rPr baseline='{n}'/><a:t>{{}}</a:t></a:r>" for n in (0, 30000, -25000)),
+    ),
+    "a.odt": (
+        lambda text: odt(f"<text:p>{text}</text:p>", _STYLES),
+        ("{}", _SPAN.format("sup"), _SPAN.format("sub")),
+    ),
+    "a.rtf": (lambda text: f"{{\\rtf1 {text}}}", ("{}", "{{\\super {}}}", "{{\\sub {}}}")),
+}
+
 
 RULES = [Item("Coal"), Item("Rent", [Item("flat", form="a"), Item("shed", form="a")]), Item("Dogs")]
 DEEP = [Item("A", [Item("B", [Item("C", form="i"), Item("D", form="i")], "A")])]
@@ -149,7 +272,7 @@ def test_numbers_and_labels_of_other_formats(name: str, content: str | bytes, te
     assert " ".join(read(content, name).text.split()) == text
 
 
-HEIGHTS: list[tuple[Figures, str]] = [
+HEIGHTS: list[tuple[list[tuple[str, str]], str]] = [
     ([("10", ""), ("6", "sup"), (" and 10", ""), ("-3", "sup")], "10^6 and 10^-3"),
     ([("H", ""), ("2", "sub"), ("O and SO", ""), ("4", "sub"), ("2-", "sup")], "H2O and SO4^2-"),
     ([("note", ""), ("3", "sup"), (". The 4", ""), ("th", "sup"), (" x", "")], "note^3. The 4th x"),
@@ -163,7 +286,10 @@ HEIGHTS: list[tuple[Figures, str]] = [
 @pytest.mark.parametrize(("name", "number"), [*product(FIGURES, range(len(HEIGHTS)))])
 def test_raised_and_lowered_figures(name: str, number: int) -> None:
     figures, expected = HEIGHTS[number]
-    assert read(FIGURES[name](figures), name).text == expected
+    write, forms = FIGURES[name]
+    of_height = dict(zip(("", "sup", "sub"), forms, strict=True))
+    content = write("".join(of_height[height].format(text) for text, height in figures))
+    assert read(content, name).text == expected
 
 
 SHIFT = "<w:r><w:rPr><w:position w:val='{}'/></w:rPr><w:t>{}</w:t></w:r>"

@@ -25,12 +25,7 @@ Item = tuple[Any, Any]
 
 
 class Backtracking:
-    """Backtracking search for a pattern that counts its steps.
-
-    Attributes:
-        items: Parts of the pattern, as Python's parser returns them.
-        steps: Number of steps so far.
-    """
+    """Backtracking search for a pattern that counts its steps in `steps`."""
 
     def __init__(self, pattern: str | bytes, flags: int) -> None:
         """Parses a pattern for `re` or for the package `regex`."""
@@ -59,10 +54,11 @@ class Backtracking:
 
     def fits(self, item: Item, character: str) -> bool:
         """Returns whether a part that matches one character matches this one."""
-        if id(item) not in self._compiled:
-            tree = _parser.SubPattern(self._state, [item])
-            self._compiled[id(item)] = _compiler.compile(tree)
-        if (key := (id(item), character)) not in self._fits:
+        key = id(item), character
+        if key not in self._fits:
+            if id(item) not in self._compiled:
+                tree = _parser.SubPattern(self._state, [item])
+                self._compiled[id(item)] = _compiler.compile(tree)
             self._fits[key] = self._compiled[id(item)].match(character) is not None
         return self._fits[key]
 

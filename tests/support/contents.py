@@ -1,4 +1,4 @@
-"""Writers of tables, lists and raised figures in the formats that have them, for tests of loaders.
+"""Writers of tables, and of parts of documents in the formats that have them, for tests of loaders.
 
 They write the least that each format requires, so that a test decides about every element.
 """
@@ -26,17 +26,7 @@ class Cell:
         return "".join(form.format(text) for text in self.text.split("\n")) if self.text else ""
 
 
-@dataclass(frozen=True)
-class Item:
-    """An item of a list with the lists inside it, and the form of its list's numbers."""
-
-    text: str
-    items: "Sequence[Item]" = ()
-    form: str = "1"
-
-
 Rows = Sequence[Sequence[Cell]]  # cells that begin in each row
-Figures = Sequence[tuple[str, str]]  # texts, with `sup`, `sub` or nothing
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _SPACES = {
@@ -268,149 +258,4 @@ TABLES: Mapping[str, Callable[[Rows, int], str | bytes]] = {
     "a.pptx": pptx_table,
     "a.odt": odt_table,
     "a.rtf": rtf_table,
-}
-
-
-def _nested(items: Sequence[Item], begin: Callable[[Item], str], item: str, end: str) -> str:
-    inner = "".join(
-        item.format(i.text, _nested(i.items, begin, item, end) if i.items else "") for i in items
-    )
-    return begin(items[0]) + inner + end
-
-
-def html_list(items: Sequence[Item]) -> str:
-    """Writes a list of HTML."""
-    return _nested(items, lambda i: f"<ol type='{i.form}'>", "<li><p>{}</p>{}</li>", "</ol>")
-
-
-_JATS = {"1": "order", "a": "alpha-lower", "A": "alpha-upper", "i": "roman-lower"}
-_DOCBOOK = {"1": "arabic", "a": "loweralpha", "A": "upperalpha", "i": "lowerroman"}
-_FORMATS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman"}
-_SCHEMES = {"1": "arabic", "a": "alphaLc", "A": "alphaUc", "i": "romanLc"}
-
-
-def jats_list(items: Sequence[Item]) -> str:
-    """Writes a list of JATS."""
-    begin = "<list list-type='{}'>"
-    item = "<list-item><p>{}</p>{}</list-item>"
-    return article(_nested(items, lambda i: begin.format(_JATS[i.form]), item, "</list>"))
-
-
-def docbook_list(items: Sequence[Item]) -> str:
-    """Writes a list of DocBook."""
-    begin = "<orderedlist numeration='{}'>"
-    item = "<listitem><para>{}</para>{}</listitem>"
-    text = _nested(items, lambda i: begin.format(_DOCBOOK[i.form]), item, "</orderedlist>")
-    return f"<?xml version='1.0'?><book>{text}</book>"
-
-
-def _leveled(items: Sequence[Item], level: int = 0) -> list[tuple[int, Item]]:
-    return [pair for i in items for pair in ((level, i), *_leveled(i.items, level + 1))]
-
-
-def docx_level(level: int, form: str, text: str, more: str = "") -> str:
-    """Writes a level of a numbering of Word."""
-    more = more if "<w:start" in more else f"<w:start w:val='1'/>{more}"
-    shown = f"<w:numFmt w:val='{form}'/><w:lvlText w:val='{text}'/>"
-    return f"<w:lvl w:ilvl='{level}'>{more}{shown}</w:lvl>"
-
-
-def docx_numbering(levels: str, more: str = "") -> dict[str, str]:
-    """Writes the numbering `1` of Word with levels, and other numberings of the same kind."""
-    numbers = "<w:num w:numId='1'><w:abstractNumId w:val='0'/></w:num>"
-    return {
-        "word/numbering.xml": f"<w:numbering {XMLNS}><w:abstractNum w:abstractNumId='0'>{levels}"
-        f"</w:abstractNum>{numbers}{more}</w:numbering>"
-    }
-
-
-def docx_item(text: str, level: int = 0, number: int = 1) -> str:
-    """Writes a numbered paragraph of Word."""
-    numbers = f"<w:numPr><w:ilvl w:val='{level}'/><w:numId w:val='{number}'/></w:numPr>"
-    return f"<w:p><w:pPr>{numbers}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
-
-
-def docx_list(items: Sequence[Item]) -> bytes:
-    """Writes a list of Word."""
-    leveled = _leveled(items)
-    forms = {level: item.form for level, item in leveled}
-    levels = (docx_level(at, _FORMATS[form], f"%{at + 1}.") for at, form in forms.items())
-    body = "".join(docx_item(item.text, level) for level, item in leveled)
-    return docx(body, docx_numbering("".join(levels)))
-
-
-def pptx_list(items: Sequence[Item]) -> bytes:
-    """Writes a list of PowerPoint."""
-    paragraphs = (
-        f"<a:p><a:pPr lvl='{level}'><a:buAutoNum type='{_SCHEMES[item.form]}Period'/></a:pPr>"
-        f"<a:r><a:t>{item.text}</a:t></a:r></a:p>"
-        for level, item in _leveled(items)
-    )
-    return pptx(shape("".join(paragraphs)))
-
-
-def odt_list(items: Sequence[Item]) -> bytes:
-    """Writes a list of LibreOffice."""
-    forms = {level: item.form for level, item in _leveled(items)}
-    levels = "".join(
-        f"<text:list-level-style-number text:level='{at + 1}' style:num-format='{form}' "
-        "style:num-suffix='.'/>"
-        for at, form in forms.items()
-    )
-    styles = f"<text:list-style style:name='L'>{levels}</text:list-style>"
-    item = "<text:list-item><text:p>{}</text:p>{}</text:list-item>"
-    first = "<text:list text:style-name='L'>"
-    text = _nested(items, lambda _: "<text:list>", item, "</text:list>")
-    return odt(text.replace("<text:list>", first, 1), styles)
-
-
-LISTS: Mapping[str, Callable[[Sequence[Item]], str | bytes]] = {
-    "a.html": lambda items: f"<html>{html_list(items)}</html>",
-    "a.epub": lambda items: in_book(f"<html>{html_list(items)}</html>"),
-    "a.nxml": jats_list,
-    "a.xml": docbook_list,
-    "a.docx": docx_list,
-    "a.pptx": pptx_list,
-    "a.odt": odt_list,
-}
-
-
-def _runs(figures: Figures, forms: Mapping[str, str]) -> str:
-    return "".join(forms[height].format(text) for text, height in figures)
-
-
-_DOCX_RUN = (
-    "<w:r><w:rPr><w:vertAlign w:val='{}'/></w:rPr><w:t xml:space='preserve'>{{}}</w:t></w:r>"
-)
-_RUNS = {
-    "docx": {
-        "": "<w:r><w:t xml:space='preserve'>{}</w:t></w:r>",
-        "sup": _DOCX_RUN.format("superscript"),
-        "sub": _DOCX_RUN.format("subscript"),
-    },
-    "pptx": {
-        h: f"<a:r><a:rPr baseline='{b}'/><a:t>{{}}</a:t></a:r>"
-        for h, b in (("sup", 30000), ("sub", -25000), ("", 0))
-    },
-    "odt": {
-        "": "{}",
-        **{h: f"<text:span text:style-name='{h}'>{{}}</text:span>" for h in ("sup", "sub")},
-    },
-    "html": {"": "{}", "sup": "<sup>{}</sup>", "sub": "<sub>{}</sub>"},
-    "xml": {"": "{}", "sup": "<superscript>{}</superscript>", "sub": "<subscript>{}</subscript>"},
-    "rtf": {"": "{}", "sup": "{{\\super {}}}", "sub": "{{\\sub {}}}"},
-}
-_HEIGHTS = "".join(
-    f"<style:style style:name='{name}'><style:text-properties style:text-position='{position}'/>"
-    "</style:style>"
-    for name, position in (("sup", "super 58%"), ("sub", "-33% 58%"))
-)
-FIGURES: Mapping[str, Callable[[Figures], str | bytes]] = {
-    "a.html": lambda figures: f"<html><p>{_runs(figures, _RUNS['html'])}</p></html>",
-    "a.nxml": lambda figures: article(f"<p>{_runs(figures, _RUNS['html'])}</p>"),
-    "a.xml": lambda figures: f"<book><para>{_runs(figures, _RUNS['xml'])}</para></book>",
-    "a.docx": lambda figures: docx(f"<w:p>{_runs(figures, _RUNS['docx'])}</w:p>"),
-    "a.pptx": lambda figures: pptx(shape(f"<a:p>{_runs(figures, _RUNS['pptx'])}</a:p>")),
-    "a.odt": lambda figures: odt(f"<text:p>{_runs(figures, _RUNS['odt'])}</text:p>", _HEIGHTS),
-    "a.rtf": lambda figures: "{\\rtf1 " + _runs(figures, _RUNS["rtf"]) + "}",
 }

@@ -25,24 +25,15 @@ Script: TypeAlias = "Callable[[Request], None]"
 
 @dataclass
 class Server:
-    """Server, with the requests that it received.
+    """Server, with the requests that it received."""
 
-    Attributes:
-        base_url: Address of the API.
-        script: Function that answers a request.
-        requests: All requests, in order of arrival.
-        most: Largest number of concurrent requests.
-        under_way: Number of requests without an answer.
-        connections: Number of connections so far.
-        ending: Event that is set at the end of the test; requests that hang wait for it.
-    """
-
-    base_url: str
-    script: Script
-    requests: "list[Request]" = field(default_factory=list)
-    most: int = 0
-    under_way: int = 0
-    connections: int = 0
+    base_url: str  # of the API
+    script: Script  # answers a request
+    requests: "list[Request]" = field(default_factory=list)  # in order of arrival
+    most: int = 0  # largest number of concurrent requests
+    under_way: int = 0  # number of requests without an answer
+    connections: int = 0  # so far
+    # Set at the end of the test; requests that hang wait for it.
     ending: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -53,23 +44,14 @@ class Server:
 
 @dataclass
 class Request:
-    """Request, with methods that answer it.
-
-    Attributes:
-        handler: Handler of the connection.
-        server: Server that received the request.
-        path: Requested path.
-        headers: Headers, with names in lower case.
-        body: Parsed body.
-        times: Number of requests with this prompt so far, including this one.
-    """
+    """Request, with methods that answer it."""
 
     handler: BaseHTTPRequestHandler
     server: Server
     path: str
-    headers: dict[str, str]
-    body: dict[str, Any]
-    times: int = 1
+    headers: dict[str, str]  # with names in lower case
+    body: dict[str, Any]  # parsed
+    times: int = 1  # number of requests with this prompt so far, including this one
 
     @property
     def prompt(self) -> str:

@@ -26,14 +26,7 @@ def zero_scrolls_row(
 ) -> dict[str, Any]:
     """Returns a row in the layout of ZeroSCROLLS, without a query if that is empty.
 
-    Args:
-        name: Id of the example.
-        text: Text of the document.
-        query: Text of the query.
-        output: Reference.
-        header: Header of the query.
-        over: Whether the query's end includes the header of the answer, as in some copies.
-        more: Further fields.
+    With `over` the query's end includes the header of the answer, as in some copies.
     """
     before = "Read this. Answer well.\n\nStory:\n"
     question = f"{header}:\n{query}" if query else ""
@@ -58,16 +51,11 @@ def sorting_row(name: str, report: str, summaries: Sequence[str], gold: str) -> 
         text += f"Summary {number}:\n{summary}\n\n"
     end = len(text) - 2
     return {
-        "id": name,
-        "input": f"{text}Summary IDs in Correct Order:\n",
-        "output": gold,
-        "document_start_index": len(before),
-        "document_end_index": end,
-        "query_start_index": end + 2,
-        "query_end_index": end + 2,
-        "truncation_seperator": "...",
-        "inner_docs_start_indices": starts,
-    }
+        "id": name, "input": f"{text}Summary IDs in Correct Order:\n", "output": gold,
+        "document_start_index": len(before), "document_end_index": end,
+        "query_start_index": end + 2, "query_end_index": end + 2,
+        "truncation_seperator": "...", "inner_docs_start_indices": starts,
+    }  # fmt: skip
 
 
 def official_input(example: Example) -> str:

@@ -35,14 +35,8 @@ def drive(
 ) -> tuple[Any, list[list[Read]]]:
     """Runs a combiner by hand; returns its value and the reads of each round.
 
-    Args:
-        combiner: The combiner.
-        example: The example.
-        hits: Its hits.
-        answer: Function that answers reads; a `ReadError` that it raises becomes the reply.
-        search: Function that answers searches.
-        fits: Number of passages that fit an input window.
-        writes: Whether the reader generates text.
+    A `ReadError` that `answer` raises for a read becomes the reply; `fits` passages fit an input
+    window, and `writes` says whether the reader generates text.
     """
     generator = combiner.combine(example, hits)
     rounds: list[list[Read]] = []

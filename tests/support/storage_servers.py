@@ -20,30 +20,18 @@ from fsspec.implementations.local import LocalFileSystem
 
 @dataclass
 class Web:
-    """Web server, with its faults.
+    """Web server, with its faults."""
 
-    Attributes:
-        files: Contents of files by path.
-        url: URL of the server, without a slash at its end.
-        status: If not 0, status with which all requests are refused.
-        cut: If not 0, number of bytes after which downloads break off.
-        failing: If not 0, status with which downloads after the first one are refused.
-        etag: ETag of all files; by default, their hashes.
-        password: Password that the user `me` must send.
-        elsewhere: Address to redirect to.
-        trickle: Seconds between the bytes of an answer.
-        requests: Method, path and range of each request.
-    """
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    url: str = ""
-    status: int = 0
-    cut: int = 0
-    failing: int = 0
-    etag: str = ""
-    password: str = ""
-    elsewhere: str = ""
-    trickle: float = 0.0
+    files: dict[str, bytes] = field(default_factory=dict)  # by path
+    url: str = ""  # without a slash at its end
+    status: int = 0  # if not 0, all requests are refused with it
+    cut: int = 0  # if not 0, number of bytes after which downloads break off
+    failing: int = 0  # if not 0, downloads after the first one are refused with this status
+    etag: str = ""  # of all files; by default, their hashes
+    password: str = ""  # that the user `me` must send
+    elsewhere: str = ""  # address to redirect to
+    trickle: float = 0.0  # seconds between the bytes of an answer
+    # Method, path and range of each request.
     requests: list[tuple[str, str, str | None]] = field(default_factory=list)
 
     def downloads(self, path: str) -> list[str | None]:
@@ -120,19 +108,13 @@ def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- a case 
 
 
 class Shelf(DirFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """Object store in the folder SHELF, with ETags and atomic writes.
-
-    Attributes:
-        writes: Number of writes until one fails; None for no limit.
-        fault: Error that all requests raise; None for no error.
-        names: Names of the files that were read and written, in order.
-    """
+    """Object store in the folder SHELF, with ETags and atomic writes."""
 
     protocol = "shelf"
     cachable = False
-    writes: int | None = None
-    fault: Exception | None = None
-    names: ClassVar[list[str]] = []
+    writes: int | None = None  # until one fails; None for no limit
+    fault: Exception | None = None  # that all requests raise
+    names: ClassVar[list[str]] = []  # of the files that were read and written, in order
 
     def __init__(self, **options: Any) -> None:
         super().__init__(path=os.environ["SHELF"], fs=LocalFileSystem(), **options)

@@ -50,13 +50,9 @@ class Chain:
 
 @dataclass(frozen=True)
 class Mates:
-    """Reader whose outputs depend on the batch, as the last digits of a network do.
+    """Reader whose outputs depend on the batch, as the last digits of a network do."""
 
-    Attributes:
-        batches: Texts of each batch so far.
-    """
-
-    batches: list[list[str]] = field(default_factory=list)
+    batches: list[list[str]] = field(default_factory=list)  # texts of each batch so far
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         if any(read.question == "unreadable" for read in inputs):
