@@ -77,5 +77,5 @@ def test_a_wheel_runs_beside_packages_of_the_same_names(unpacked: Path, tmp_path
 def test_a_stages_fingerprint_is_that_of_the_checkout(unpacked: Path, tmp_path: Path) -> None:
     """A fingerprint depends on names of modules and on content, not on paths."""
     installed = _python("-c", FINGERPRINT, folder=tmp_path, path=unpacked)
-    assert json.loads(installed) == [dict(fingerprint(stage)) for stage in (BestSentence(), BM25())]
+    assert json.loads(installed) == [fingerprint(stage) for stage in (BestSentence(), BM25())]
     assert str(unpacked) not in installed

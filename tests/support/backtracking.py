@@ -6,14 +6,14 @@ the text here, they may do so in `re`, on this or another text. Nothing is timed
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, product
+from itertools import islice, permutations
 from re import _compiler, _parser  # type: ignore[attr-defined]  # no public API lists the parts
 from typing import Any
 
 _UNLIMITED = 1 << 20
 _BOUND = 3  # repeats of a bounded repeat that are searched: more are only a constant factor
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
-_SINGLE = ("LITERAL", "NOT_LITERAL", "IN", "ANY")
+_SINGLE = frozenset({"LITERAL", "NOT_LITERAL", "IN", "ANY"})
 # Character class for each Unicode property, with enough letters for a hostile text.
 _PROPERTIES = {
     "Han": "一-丁", "Hiragana": "あ-い", "Katakana": "ア-イ", "Thai": "ก-ข", "Lao": "ກ-ຂ",
@@ -37,6 +37,7 @@ class Backtracking:
         pattern = re.sub(r"\[(?:[^\]\\]|\\.)*\]", lambda match: _plain(match[0], "{}"), pattern)
         tree = _parser.parse(_plain(pattern, "[{}]"), flags)
         self.items, self._state = list(tree), tree.state
+        self._multiline = bool(tree.state.flags & re.MULTILINE)
         self.steps, self._groups = 0, dict[int, tuple[int, int]]()
         # By `id` of a part, which `items` keeps alive.
         self._compiled: dict[int, re.Pattern[str]] = {}
@@ -62,14 +63,16 @@ class Backtracking:
             self._fits[key] = self._compiled[id(item)].match(character) is not None
         return self._fits[key]
 
-    def _match(self, items: Sequence[Item], number: int, text: str, position: int) -> Iterator[int]:
+    def _match(self, items: Any, number: int, text: str, position: int) -> Iterator[int]:
+        items = getattr(items, "data", items)  # of a subpattern, whose own methods are slow
+        count, end = len(items), len(text)
         self.steps += 1
-        while number < len(items) and items[number][0].name in _SINGLE:
-            if position == len(text) or not self.fits(items[number], text[position]):
+        while number < count and items[number][0].name in _SINGLE:
+            if position == end or not self.fits(items[number], text[position]):
                 return
             number, position = number + 1, position + 1
             self.steps += 1
-        if number == len(items):
+        if number == count:
             yield position
             return
         for end in self._part(items[number], text, position):
@@ -114,20 +117,17 @@ class Backtracking:
         return start >= 0 and next(self._match(items, 0, text, start), None) is not None
 
     def _is_at(self, kind: str, text: str, position: int) -> bool:
-        around = (position - 1, position)
-        word = [0 <= n < len(text) and bool(re.match(r"\w", text[n])) for n in around]
-        return {
-            "AT_BEGINNING": position == 0 or (self._multiline and text[position - 1] == "\n"),
-            "AT_BEGINNING_STRING": position == 0,
-            "AT_END": text[position:] in {"", "\n"} or (self._multiline and text[position] == "\n"),
-            "AT_END_STRING": position == len(text),
-            "AT_BOUNDARY": word[0] != word[1],
-            "AT_NON_BOUNDARY": word[0] == word[1],
-        }[kind]
-
-    @property
-    def _multiline(self) -> bool:
-        return bool(self._state.flags & re.MULTILINE)
+        match kind:
+            case "AT_BEGINNING" | "AT_BEGINNING_STRING":
+                is_line = self._multiline and kind == "AT_BEGINNING"
+                return position == 0 or (is_line and text[position - 1] == "\n")
+            case "AT_END":
+                return text[position:] in {"", "\n"} or (self._multiline and text[position] == "\n")
+            case "AT_END_STRING":
+                return position == len(text)
+        before, after = text[max(0, position - 1) : position], text[position : position + 1]
+        is_boundary = bool(re.match(r"\w", before)) != bool(re.match(r"\w", after))
+        return is_boundary == (kind == "AT_BOUNDARY")
 
     def _repeat(self, name: str, content: Any, text: str, position: int) -> Iterator[int]:
         least, most, items = content
@@ -186,7 +186,7 @@ class Backtracking:
         shapes = set()
         for prefix, repeated in self._repeats(self.items, ""):
             pumps = {*self._samples(repeated, alphabet)} - {""}
-            joined = {a + b for a, b in product(sorted(pumps)[:4], repeat=2)}
+            joined = {a + b for a, b in permutations(sorted(pumps)[:4], 2)}
             for pump in sorted(pumps)[:8] + sorted(joined - pumps):
                 shapes |= {(prefix, pump), ("", prefix + pump), ("", pump)}
         shapes |= {("", prefix) for prefix, _ in self._repeats(self.items, "") if prefix}
