@@ -114,7 +114,11 @@ def _cells(
     ]
     best = max(shared for _, shared, _ in wanted)
     noun = _NOUN.match(question)
-    if not best and noun and any(stem(noun[1].lower()) in c.name for _, row in rows for c in row):
+    asked = {stem(noun[1].lower())} if noun else set()
+    asked |= {word for word in words if word.isdigit()}.difference(
+        *(c.value for k in keys for c in k)
+    )
+    if not best and any(asked & c.name for _, row in rows for c in row):
         return []
     cells = [(n, cell) for n, shared, group in wanted if shared == best for cell in group]
     places = [(n, cell.start, cell.end) for n, cell in cells if cell.value]
@@ -157,11 +161,13 @@ def _rows(passage: Chunk | str) -> Iterator[list[_TableCell]]:
     text = passage_text(passage)
     for lines in _tables(text):
         table = [_parts(text, *line) for line in lines]
-        cells_of = [[m for part in row if (m := _NAMED.fullmatch(text, *part))] for row in table]
-        if any(len(row) > 1 for row in cells_of):
-            for cells in cells_of:
-                if len(cells) > 1:
-                    yield [_TableCell.of(cell["name"], text, *cell.span("value")) for cell in cells]
+        cells_of = [[_NAMED.fullmatch(text, *part) for part in row] for row in table]
+        # The names of rows have no column if the corner of their table is empty.
+        are_named = all(all(cells[1:]) for cells in cells_of[1:] or cells_of)
+        if are_named or any(sum(map(bool, cells)) > 1 for cells in cells_of):
+            for row, cells in zip(table, cells_of, strict=True):
+                if any(cells):
+                    yield [_cell(text, part, m) for part, m in zip(row, cells, strict=True)]
             continue
         header = _header_before(passage, len(table[0])) if not text[: lines[0][0]].strip() else []
         if not header:
@@ -170,6 +176,12 @@ def _rows(passage: Chunk | str) -> Iterator[list[_TableCell]]:
         if all(map(str.strip, header[1:])) and not any(map(_NUMERIC.fullmatch, header)):
             for row in table:
                 yield [_TableCell.of(n, text, *part) for n, part in zip(header, row, strict=True)]
+
+
+def _cell(text: str, part: tuple[int, int], named: re.Match[str] | None) -> _TableCell:
+    if named:
+        return _TableCell.of(named["name"], text, *named.span("value"))
+    return _TableCell.of("", text, *part)
 
 
 def _tables(text: str) -> Iterator[list[tuple[int, int]]]:

@@ -86,6 +86,24 @@ def test_questions_are_looked_up_in_tables_lists_and_labelled_lines(text: str, w
     assert answers == CASES[text, wrong]
 
 
+FLEET = "\t2023\t2024\nShips\t2024: 13\nCrew\t2023: 5\t2024: 7"
+ITEMS = "Item\t2023\t2024\nItem: Ships\t2024: 13\nItem: Crew\t2023: 5\t2024: 7"
+
+
+@pytest.mark.parametrize("text", [FLEET, ITEMS], ids=["no corner", "a corner"])
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many ships were there in 2024?", "13"),
+        ("How many ships were there in 2023?", NOTHING),
+        ("How many ships are there?", "13"),
+        ("What was the crew in 2024?", "7"),
+    ],
+)
+def test_a_row_with_one_filled_cell_answers_with_it(text: str, question: str, answer: str) -> None:
+    assert first(question, text, wrong="2024: 13") == answer
+
+
 def test_a_later_part_of_a_table_has_the_header_of_the_table() -> None:
     document = Document("ports", f"Ports\n\n{PORTS}\n")
     passage = document.chunk(document.text.index("Memel"), len(document.text))
