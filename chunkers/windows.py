@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from leporello import Document, Span
 from leporello.core.protocols import ModelSource, Positive
@@ -81,6 +82,8 @@ class Parts:
 
     Text outside the parts is in no chunk; a document without parts is an error.
     """
+
+    needs_of_task: ClassVar[str] = "parts of the document"
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the parts in document order; raises ValueError for a text without parts."""

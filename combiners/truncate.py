@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from leporello.combiners.stuff import LearnsReferences
 from leporello.core.errors import UserError
@@ -39,6 +40,8 @@ class Truncate(LearnsReferences):
             separately, which SentencePiece does as if there were a blank; the runner for OpenAI's
             models joins them without a blank.
     """
+
+    needs_of_task: ClassVar[str] = "the official input"
 
     characters: Count = 0
     joint: str = " "
@@ -84,6 +87,8 @@ class TruncateMiddle(LearnsReferences):
             answer.
         tokenizer: Tokenizer that counts: the reader's, by path or hub id, or `words`.
     """
+
+    needs_of_task: ClassVar[str] = "the official input"
 
     tokens: Positive = 3500
     tokenizer: ModelSource = "words"

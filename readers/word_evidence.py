@@ -164,6 +164,8 @@ class Presence(OneByOne):
         parts: Number of equal parts that a document is divided into.
     """
 
+    needs_of_task: ClassVar[str] = "two choices"
+
     share: Share = 0.45  # the best on 66 characters of nine novels
     parts: Positive = 20
 

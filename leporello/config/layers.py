@@ -242,6 +242,9 @@ def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str
     changed = dict(stages)
     for override in overrides:
         key, *path = override.path
+        if key in KINDS and key not in changed and path and path[0] != "class":
+            has = ", ".join(stage for stage in KINDS if stage in changed)
+            raise KeyError(f"it has no {key} (only {has}): add `--set {key}.class=NAME` before")
         tree = changed.get(key, Tree({}, None, 0))
         if override.path == ("placement", "executor"):  # as with a child that sets it
             tree = _under_executor(tree, override.value)

@@ -70,6 +70,13 @@ class AskSettings(AskOptions):
                 " name one of them"
             )
         check_files(points)
+        for spec in points[0].all_specs():
+            if needed := getattr(spec.cls, "needs_of_task", ""):
+                raise UserError(
+                    f"the pipeline {points[0].name!r} cannot answer questions about files:"
+                    f" {spec.name} needs {needed}, which only a task gives; use `run`, or another"
+                    f" pipeline, such as {loaded.default_pipeline}"
+                )
         return points[0].build()
 
     def document(self, files: Sequence[Path]) -> Document:

@@ -34,6 +34,22 @@ def test_a_missing_model_is_reported(file: Path, options: list[str], message: st
     assert message in leporello("ask", file, "Who?", *options, status=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "needed"),
+    [
+        ("muld-style-change", "Parts needs parts of the document"),
+        ("longbench-middle", "TruncateMiddle needs the official input"),
+        ("muld-character-presence", "Presence needs two choices"),
+    ],
+)
+def test_a_pipeline_that_only_a_task_can_use_is_refused_first(
+    tmp_path: Path, pipeline: str, needed: str
+) -> None:
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    line = ("ask", tmp_path / "broken.pdf", "Who?", "--pipeline", pipeline)
+    assert f"{needed}, which only a task gives" in leporello(*line, status=2).stderr
+
+
 def test_the_answer_is_the_first_line(file: Path) -> None:
     first, confidence, place, *_, ledger = leporello(
         "ask", file, "Who found the unread fax?"

@@ -244,6 +244,16 @@ def test_a_faulty_set_is_reported_as_of_the_command_line(override: str, message:
     assert message in str(caught.value)
 
 
+def test_a_set_of_a_stage_that_a_pipeline_does_not_have_names_its_stages(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("pipelines: {bare: {reader: {class: Lead}}}")
+    message = "--set for bare: it has no retriever .only reader.: add `--set retriever.class=NAME`"
+    with pytest.raises(ConfigError, match=message):
+        load_config([tmp_path / "c.yaml"], ["retriever.k=5"], ["bare"])
+    overrides = ["retriever.class=BM25", "retriever.k=5"]
+    config = load_config([tmp_path / "c.yaml"], overrides, ["bare"])
+    assert _one(config, "bare").stages["retriever"].params == {"k": 5}
+
+
 def test_pipelines_are_selected_by_name_point_or_pattern(tmp_path: Path) -> None:
     config = _load(tmp_path, "pipelines:\n  m: {extends: lead, reader: {words: [3, 4]}}\n")
     assert len(config.select(["m"])) == 2
