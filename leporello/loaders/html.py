@@ -34,6 +34,11 @@ _LIST_FORMS = {
 }  # fmt: skip
 _SHIFTED = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.I)
 _INLINE = re.compile(r"display\s*:\s*inline(?!-)", re.I)
+# Elements that the cells of a table without <table> are like.
+_ROLES = {
+    "table": "table", "grid": "table", "treegrid": "table", "row": "tr", "cell": "td",
+    "gridcell": "td", "columnheader": "th", "rowheader": "th",
+}  # fmt: skip
 _WITHOUT_VALUE = frozenset({"hidden", "password", "file", "image", "color"})
 
 
@@ -45,18 +50,21 @@ class HtmlFlow(Flow):
         self._lists: list[_List | None] = []  # None for lists without numbers
         # Open <nav>, whose lists have no numbers, and <select>, whose options have boxes
         self._within = {"nav": 0, "select": 0}
-        self._spans: list[str] = []  # super, sub or nothing: how each open <span> is shifted
-        self._blocks: list[bool] = []  # whether each open <div> is within a line
+        # Elements that each open <span> and <div> is like; empty for a plain span or an inline div
+        self._spans: list[str] = []
+        self._blocks: list[str] = []
 
     def _start_block(self, _tag: str, attributes: Mapping[str, str]) -> None:
-        is_inline = "style" in attributes and _INLINE.search(attributes["style"]) is not None
-        self._blocks.append(is_inline)
-        if not is_inline:
-            self.start("center")
+        like = _ROLES.get(attributes.get("role", ""), "center")
+        if like == "center" and "style" in attributes and _INLINE.search(attributes["style"]):
+            like = ""
+        self._blocks.append(like)
+        if like:
+            self.start(like)
 
     def _end_block(self, _tag: str) -> None:
-        if not (self._blocks and self._blocks.pop()):
-            self.end("center")
+        if self._blocks and (like := self._blocks.pop()):
+            self.end(like)
 
     def _start_list(self, tag: str, attributes: Mapping[str, str]) -> None:
         has_numbers = tag == "ol" and not self._within["nav"]
@@ -71,14 +79,16 @@ class HtmlFlow(Flow):
             self.label(counted.number(attributes, len(self.pieces) + 1))
 
     def _start_span(self, _tag: str, attributes: Mapping[str, str]) -> None:
-        style = _SHIFTED.search(attributes["style"]) if "style" in attributes else None
-        self._spans.append(style[1].lower() if style else "")
-        if style:
-            self._open_figure("", attributes)
+        like = _ROLES.get(attributes["role"], "") if "role" in attributes else ""
+        if "style" in attributes and (shift := _SHIFTED.search(attributes["style"])):
+            like = "sup" if shift[1].lower() == "super" else "sub"
+        self._spans.append(like)
+        if like:
+            self.start(like)
 
     def _end_span(self, _tag: str) -> None:
-        if self._spans and (shift := self._spans.pop()):
-            self._close_figure("sup" if shift == "super" else "sub")
+        if self._spans and (like := self._spans.pop()):
+            self.end(like)
 
     def _start_dialog(self, tag: str, attributes: Mapping[str, str]) -> None:
         if "open" not in attributes:

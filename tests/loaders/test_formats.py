@@ -247,3 +247,4 @@ def test_content_that_libraries_leave_out_is_read() -> None:
     document = read('{"a": 1} // more', "a.json")
     assert document.text == '{"a": 1} // more'
     assert "is not JSON" in document.notes[0]
+    assert read('{"a": {}, "b": [[], {}]}', "a.json").text == "a: {}\nb[0]: []\nb[1]: {}"

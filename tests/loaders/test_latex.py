@@ -69,6 +69,7 @@ OLD = "The fee was 99 marks."
         "\\begin{comment}\n{OLD}\n\\end{comment}\n{FEE}",
         "{FEE}\\begin{comment} {OLD} \\end{comment}",
         "% {OLD}\n{FEE}",
+        "\\iffalse \\url{a%20b} {OLD} \\fi {FEE}",
     ],
 )
 def test_text_that_is_not_printed_is_furniture(source: str) -> None:
@@ -136,6 +137,8 @@ def test_text_that_is_not_printed_keeps_lines() -> None:
             "a = 1/2\nb = 3^6",
         ),
         (r"\$5 and 5\,\%", "$5 and 5 %"),
+        (r"\SI{5e3}{\metre\per\second\squared}", "5e3 m/s^2"),
+        (r"\SIrange{1}{2}{\kilo\gram} at \qty{5}{\degreeCelsius}, \ang{30}", "1 2 kg at 5 °C, 30°"),
     ],
 )
 def test_formulas_are_text(source: str, text: str) -> None:
@@ -202,6 +205,11 @@ def test_rows_of_tables_have_the_places_of_their_lines() -> None:
         ),
         (r"\begin{description} \item[Fee] 12 marks \item[\textbf{Rent}] 9 \end{description}",
          ["Fee 12 marks", "Rent 9"]),
+        (
+            r"\begin{enumerate} \item a \begin{enumerate} \item b \end{enumerate} \end{enumerate}"
+            r"\begin{enumerate}[resume] \item c \end{enumerate}",
+            ["1. a", "", "(a) b", "", "2. c"],
+        ),
         (r"\begin{enumerate} \item a\footnote{n} \end{enumerate}", ["1. a (n)"]),
     ],
 )  # fmt: skip

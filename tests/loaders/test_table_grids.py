@@ -86,6 +86,10 @@ def test_each_cell_of_a_table_is_in_its_column(name: str, grid: str) -> None:
         ("<table><tr><td colspan=1000>a<td>b<tr><td>c<td>d</table>", "a\ta\tb\nc\td"),
         ("<table><tr><td rowspan=65534>a<td>b<tr><td>c</table>", "a\tb\na\tc"),
         ("<table><tr><td rowspan=0>a<td>b<tr><td>c</table>", "a\tb\na\tc"),
+        ("<div role=table><div role=row><span role=columnheader>Port</span><span role=columnheader>"
+         "2023</span><span role=columnheader>2024</span></div><div role=row><div role=cell>Riga"
+         "</div><div role=cell></div><div role=cell><p>13</div></div></div>end",
+         "Port\t2023\t2024\nRiga\t\t13\n\nend"),
     ],
 )  # fmt: skip
 def test_html_tables_inside_and_around_text(page: str, text: str) -> None:

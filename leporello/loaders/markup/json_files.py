@@ -93,6 +93,8 @@ def _leaves(value: object, where: str) -> Iterator[tuple[str, str]]:
             inner = cast("list[tuple[str, object]]", value if is_object else _parts(value))
             dot = "." if is_object and where else ""
             waiting += ((f"{where}{dot}{name}", item) for name, item in reversed(inner))
+        elif isinstance(value, _Pairs):
+            yield where, "{}"
         else:
             yield where, value if isinstance(value, str) else json.dumps(value)
 

@@ -21,6 +21,7 @@ _TOKEN = re.compile(
     |\\begin\{(?P<env>verbatim\*?|[Vv]erbatim|lstlisting|minted|alltt|filecontents\*?)\}
         .*?(?:\\end\{(?P=env)\}|\Z)
     |\\verb\*?(?P<mark>[^\w\s*])[^\n]*?(?P=mark)
+    |\\(?:url|path|nolinkurl|href)\s*\{[^{}\n]*\}
     |\\newif\s*\\if(?P<declared>[a-zA-Z@]+)
     |\\(?P<name>[a-zA-Z@]+)
     |\\.

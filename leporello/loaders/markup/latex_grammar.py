@@ -74,6 +74,16 @@ SPOKEN = {
     "textendash": "–", "textemdash": "—", "textdegree": "°", "guillemotleft": "«", "quad": " ",
     "guillemotright": "»", "qquad": " ", "textunderscore": "_", "slash": "/", "today": "",
 }  # fmt: skip
+# Units of the package siunitx.
+UNITS = {
+    "per": "/", "percent": "%", "squared": "^2", "cubed": "^3", "square": "square ",
+    "cubic": "cubic ", "nano": "n", "micro": "μ", "milli": "m", "centi": "c", "deci": "d",
+    "kilo": "k", "mega": "M", "giga": "G", "tera": "T", "metre": "m", "meter": "m", "gram": "g",
+    "tonne": "t", "second": "s", "minute": "min", "hour": "h", "day": "d", "ampere": "A",
+    "kelvin": "K", "mole": "mol", "hertz": "Hz", "newton": "N", "pascal": "Pa",
+    "joule": "J", "watt": "W", "volt": "V", "ohm": "Ω", "litre": "L", "liter": "L", "byte": "B",
+    "electronvolt": "eV", "degreeCelsius": "°C", "celsius": "°C", "degree": "°",
+}  # fmt: skip
 ACCENTS = dict(zip("`'^\"~=.uvHcdbrk", map(chr, (
     0x300, 0x301, 0x302, 0x308, 0x303, 0x304, 0x307, 0x306, 0x30C, 0x30B, 0x327, 0x323, 0x331,
     0x30A, 0x328)), strict=True))  # fmt: skip

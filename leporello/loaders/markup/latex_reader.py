@@ -43,6 +43,7 @@ class LatexReader:
         self._steps.update(dict.fromkeys(grammar.FRACTIONS, self._fraction))
         self._tables: list[LatexTable] = []  # that are open
         self._lists: list[LatexList] = []
+        self._ended: dict[int, int] = {}  # number of the last item of the last list, by depth
 
     def define(self) -> Iterator[str]:
         """Records commands that the file defines; yields the names of those with arguments."""
@@ -152,14 +153,19 @@ class LatexReader:
         if name in grammar.TABLES and self._tables and not is_begin:
             self._end_table()
         self.flow.start("p")
-        if name in grammar.LISTS and not is_begin:
-            del self._lists[-1:]
+        if name in grammar.LISTS and not is_begin and self._lists:
+            ended = self._lists.pop()
+            if ended.is_numbered:
+                self._ended[len(self._lists)] = ended.number
         if not is_begin:
             return at
         after = self._after(at, grammar.SILENT.get(token["name"], grammar.SILENT.get(name, 0)))
         if name in grammar.LISTS:
             depth = sum(inner.is_numbered for inner in self._lists)
-            self._lists.append(LatexList(name, self._text[at:after], depth))
+            options = self._text[at:after]
+            self._lists.append(LatexList(name, options, depth))
+            if "resume" in options:
+                self._lists[-1].number = self._ended.get(len(self._lists) - 1, 0)
         if name in grammar.TABLES:
             self.flow.start("table")
             self._tables.append(LatexTable(self.flow, len(self._open)))
@@ -179,7 +185,8 @@ class LatexReader:
         word = token["word"]
         if word in grammar.ACCENTS and len(word) == 1 and (letter := _LETTER.match(self._text, at)):
             return self._accent(word, letter, token)
-        if spoken := grammar.SPOKEN.get(word) or self._commands.get(word):
+        spoken = grammar.SPOKEN.get(word) or self._commands.get(word) or grammar.UNITS.get(word)
+        if spoken:
             self._write(spoken, token)
             return at + 2 if self._text.startswith("{}", at) else at
         if word in grammar.ELSEWHERE:
@@ -238,6 +245,8 @@ class LatexReader:
             self.flow.start("p")
         elif word == "textsuperscript":
             self._next = "^"
+        elif word == "ang":
+            self._next = "°"
         elif word in ("newline", "hline", "tabularnewline"):
             self.flow.start("tr")
 
@@ -272,7 +281,7 @@ class LatexReader:
                 self.flow.data("^" * number[:1].isdigit())
                 self._open[-1] = ""
             elif self._next:
-                self.flow.data(" (" if self._next == ")" else "[")
+                self.flow.data({")": " (", "]": "["}.get(self._next, ""))
             self._next = ""
             return
         if self._open and (closed := self._open.pop()):
