@@ -81,8 +81,7 @@ class Mail(Format):
         """Returns headers and bodies; places are named `mail 3 of 12, 2024-05-02`."""
         # A single mail may quote others in its body.
         is_mailbox = data.startswith(b"From ")
-        starts = [m.start() for m in _MAILS.finditer(data)] if is_mailbox else []
-        starts = starts or [0]
+        starts = sorted({0, *(m.start() for m in _MAILS.finditer(data) if is_mailbox)})
         raw = [data[a:b] for a, b in zip(starts, [*starts[1:], None], strict=True)]
         mails = _in_order([_parsed(mail) for mail in raw])
         many = len(mails) > 1

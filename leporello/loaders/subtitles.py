@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.errors import UserError
-from leporello.core.records import Place
+from leporello.core.records import Loss, Place
 from leporello.loaders.files import Format
 from leporello.loaders.text import decoded
 from leporello.text.outline import Extracted, tile
 from leporello.text.subtitles import Cue, cues, plain_text, same_length
 
+# Lines of times, valid or not.
+_ARROW = re.compile(r"^[ \t\ufeff]*\d+:[\d:.,]+[ \t]*-{1,3}>", re.M)
 # Times of words, in captions that show the line before again.
 _ROLLING = re.compile(r"<\d\d:\d\d[:.\d]*><c>")
 
@@ -45,6 +47,9 @@ class Subtitles(Format):
         timed = list(cues(same_length(text), web))
         if not timed:
             raise UserError(f"{path}: has no cue (a line such as 00:01:02,000 --> 00:01:05,000)")
+        faulty = max(len(_ARROW.findall(text)) - len(timed), 0)
+        losses = (Loss("cue", "has no valid times", count=faulty),) if faulty else ()
+        raw = replace(raw, losses=(*raw.losses, *losses))
         bodies = [plain_text(text[body.start : body.end], web) for _, body, _ in timed]
         names = [_clock(*timing.groups(default="0")[:3]) for timing, _, _ in timed]
         if web and _ROLLING.search(text):

@@ -114,11 +114,11 @@ def _cells(
     ]
     best = max(shared for _, shared, _ in wanted)
     noun = _NOUN.match(question)
-    asked = {stem(noun[1].lower())} if noun else set()
-    asked |= {word for word in words if word.isdigit()}.difference(
+    columns = {stem(noun[1].lower())} if noun else set()
+    columns |= {word for word in words if word.isdigit()}.difference(
         *(c.value for k in keys for c in k)
     )
-    if not best and any(asked & c.name for _, row in rows for c in row):
+    if not best and any(columns & c.name for _, row in rows for c in row):
         return []
     cells = [(n, cell) for n, shared, group in wanted if shared == best for cell in group]
     places = [(n, cell.start, cell.end) for n, cell in cells if cell.value]
@@ -163,8 +163,8 @@ def _rows(passage: Chunk | str) -> Iterator[list[_TableCell]]:
         table = [_parts(text, *line) for line in lines]
         cells_of = [[_NAMED.fullmatch(text, *part) for part in row] for row in table]
         # The names of rows have no column if the corner of their table is empty.
-        are_named = all(all(cells[1:]) for cells in cells_of[1:] or cells_of)
-        if are_named or any(sum(map(bool, cells)) > 1 for cells in cells_of):
+        is_named = all(all(cells[1:]) for cells in cells_of[1:] or cells_of)
+        if is_named or any(sum(map(bool, cells)) > 1 for cells in cells_of):
             for row, cells in zip(table, cells_of, strict=True):
                 if any(cells):
                     yield [_cell(text, part, m) for part, m in zip(row, cells, strict=True)]

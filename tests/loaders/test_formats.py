@@ -247,4 +247,9 @@ def test_content_that_libraries_leave_out_is_read() -> None:
     document = read('{"a": 1} // more', "a.json")
     assert document.text == '{"a": 1} // more'
     assert "is not JSON" in document.notes[0]
+    heading, picture = '"cell_type": "heading", "level": 2', '{"text": "<Figure>", "png": "iVBO"}'
+    cells = f'{{{heading}, "source": "Fares"}}, {{"input": ["1+1"], "outputs": [{picture}]}}'
+    document = read(f'{{"worksheets": [{{"cells": [{cells}]}}], "nbformat": 3}}', "a.ipynb")
+    assert document.text == "## Fares\n\n1+1\n\n<Figure>"
+    assert [(loss.what, loss.place) for loss in document.losses] == [("image", "cell 2")]
     assert read('{"a": {}, "b": [[], {}]}', "a.json").text == "a: {}\nb[0]: []\nb[1]: {}"

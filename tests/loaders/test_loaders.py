@@ -231,6 +231,22 @@ def test_cues_of_careless_files(
     assert named_spans(load(written(tmp_path, name, content))) == spans
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "text", "count"),
+    [
+        ("a.srt", "1\n00:00:01 -> 00:00:02\nHi\n\n2\n00:00:03 --> 00:00:04\n3 -> 4", "3 -> 4", 1),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nHi\n\n00:03.000 -->\nlost\n", "Hi", 1),
+        ("b.srt", "1\n00:00:01,000 --> 00:00:02,000\nHi -> ho", "Hi -> ho", 0),
+    ],
+)  # fmt: skip
+def test_cues_without_valid_times_are_losses(
+    tmp_path: Path, name: str, content: str, text: str, count: int
+) -> None:
+    document = load(written(tmp_path, name, content))
+    assert document.text == text
+    assert sum(loss.count for loss in document.losses) == count
+
+
 def test_html_has_the_line_breaks_of_a_browser(tmp_path: Path) -> None:
     page = (
         "<html><head><title>T &amp; x</title><style>p {}</style></head><body>loose\n text"

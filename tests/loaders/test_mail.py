@@ -191,6 +191,14 @@ def test_a_mail_with_the_mark_of_a_mailbox_in_its_body_is_one_mail() -> None:
     assert "40 casks." in document.text
 
 
+def test_the_first_mail_of_a_mailbox_needs_no_date() -> None:
+    mails = b"From -\nSubject: a\n\nhi\n\nFrom x Thu May  2 10:00:00 2024\nSubject: b\n\nyo\n"
+    assert load_bytes(mails, Path("a.mbox")).text.split("\n\n\n\n\n") == [
+        "Subject: a\n\nhi",
+        "Subject: b\n\nyo\n",
+    ]
+
+
 def test_saved_pages_are_read() -> None:
     style = part("text/css", "p {color: red}", "Content-Location: a.css")
     content = b"MIME-Version: 1.0\r\n" + multipart("related", page(), style)
