@@ -71,7 +71,7 @@ class Exchange:
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""
         documents = {"document_path": "d3.txt"} if self.file == "d3.txt" else {"document": "Lamp"}
-        rows, other = (
+        rows, others = (
             [{"id": f"q{n}", "question": f"{letter}{n}?", **documents} for n in range(_EXAMPLES)]
             for letter in "ab"
         )
@@ -82,7 +82,7 @@ class Exchange:
             "tasks": {"rows": {"class": "JsonLines", "path": data}},
         }
         files = {"d3.txt": "lamp", "plug.py": _PLUG_IN, "mine.yaml": json.dumps(config)}
-        write_files(folder, {**files, "rows.jsonl": rows, "other": other})
+        write_files(folder, {**files, "rows.jsonl": rows, "other": others})
         if self.file == "rows.jsonl.gz":
             for name, to in (("rows.jsonl", self.file), ("other", "other")):
                 content = (folder / name).read_bytes()

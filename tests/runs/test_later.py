@@ -20,8 +20,8 @@ def config(tmp_path: Path) -> Path:
         {"id": str(n), "document": text, "references": [f"{text} It was so."]}
         for n, text in enumerate(texts)
     ]
-    own = "tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [bleu_coco, f1]}}"
-    write_files(tmp_path, {"rows.jsonl": rows, "own.yaml": own})
+    text = "tasks: {rows: {class: JsonLines, path: rows.jsonl, metrics: [bleu_coco, f1]}}"
+    write_files(tmp_path, {"rows.jsonl": rows, "own.yaml": text})
     return tmp_path / "own.yaml"
 
 
