@@ -223,6 +223,9 @@ def _handler(server_of: Callable[[], Server]) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             self.do_POST()
 
+        def do_HEAD(self) -> None:
+            self.do_POST()
+
         def do_POST(self) -> None:
             server = server_of()
             content = self.rfile.read(int(self.headers.get("Content-Length", 0)))

@@ -7,13 +7,14 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, ClassVar
 
 import fsspec
+from endpoint_server import Request, running
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
@@ -38,73 +39,45 @@ class Web:
         """Returns the ranges of all downloads of a file."""
         return [span for method, at, span in self.requests if (method, at) == ("GET", path)]
 
+    def answer(self, request: Request) -> None:
+        """Answers a request with a file, a part of it, or a fault."""
+        handler, path = request.handler, request.path.partition("?")[0]
+        failing = self.failing if handler.command == "GET" and self.downloads(path) else 0
+        self.requests.append((handler.command, path, request.headers.get("range")))
+        secret = base64.b64encode(f"me:{self.password}".encode()).decode()
+        handler.close_connection = True
+        if self.password and request.headers.get("authorization") != f"Basic {secret}":
+            handler.send_error(401)
+        elif status := self.status or failing:
+            handler.send_error(status)
+        elif path not in self.files:
+            request.send(b"", 404, X_Error_Code="EntryNotFound" if "/resolve/" in path else "")
+        elif self.elsewhere:
+            request.send(b"", 302, Location=self.elsewhere + path)
+        elif self.trickle:
+            for byte in b"HTTP/1.1 200 OK\r\nX-Filler: " + b"x" * 1000:
+                handler.wfile.write(bytes([byte]))
+                time.sleep(self.trickle)
+        else:
+            self._send(handler, self.files[path], request.headers.get("range", ""))
+
+    def _send(self, handler: BaseHTTPRequestHandler, file: bytes, span: str) -> None:
+        start = re.fullmatch(r"bytes=(\d+)-", span)
+        content = file[int(start[1]) :] if start else file
+        handler.send_response(206 if start else 200)
+        handler.send_header("Content-Length", str(len(content)))
+        handler.send_header("ETag", f'"{self.etag or hashlib.sha256(file).hexdigest()}"')
+        handler.end_headers()
+        if handler.command == "GET":
+            handler.wfile.write(content[: self.cut or None])
+
 
 @contextmanager
 def serving(web: Web) -> Iterator[Web]:
     """Runs the server until the block ends."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(web))
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    web.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with running(web.answer) as server:
+        web.url = server.base_url.removesuffix("/v1")
         yield web
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def _misbehave(handler: BaseHTTPRequestHandler, web: Web, path: str) -> None:
-    if web.elsewhere:
-        handler.send_response(302)
-        handler.send_header("Location", web.elsewhere + path)
-        handler.end_headers()
-    with suppress(OSError):  # the client closed the connection
-        for byte in b"HTTP/1.1 200 OK\r\nX-Filler: " + b"x" * 1000 if web.trickle else b"":
-            handler.wfile.write(bytes([byte]))
-            time.sleep(web.trickle)
-
-
-def _handler(web: Web) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- a case per fault
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self._answer(with_body=False)
-
-        def do_GET(self) -> None:
-            self._answer(with_body=True)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-        def _answer(self, *, with_body: bool) -> None:
-            path, span = self.path.partition("?")[0], self.headers.get("Range")
-            failing = web.failing if web.downloads(path) and with_body else 0
-            web.requests.append((self.command, path, span))
-            secret = base64.b64encode(f"me:{web.password}".encode()).decode()
-            if web.password and self.headers.get("Authorization") != f"Basic {secret}":
-                self.send_error(401)
-            elif status := web.status or failing:
-                self.send_error(status)
-            elif path not in web.files:
-                self.send_response(404)
-                self.send_header("X-Error-Code", "EntryNotFound" if "/resolve/" in path else "")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-            elif web.elsewhere or web.trickle:
-                _misbehave(self, web, path)
-            else:
-                self._send(web.files[path], span, with_body=with_body)
-
-        def _send(self, file: bytes, span: str | None, *, with_body: bool) -> None:
-            start = re.fullmatch(r"bytes=(\d+)-", span or "")
-            content = file[int(start[1]) :] if start else file
-            self.send_response(206 if start else 200)
-            self.send_header("Content-Length", str(len(content)))
-            self.send_header("ETag", f'"{web.etag or hashlib.sha256(file).hexdigest()}"')
-            self.end_headers()
-            if with_body:
-                self.wfile.write(content[: web.cut or None])
-            self.close_connection = True
-
-    return Handler
 
 
 class Shelf(DirFileSystem):  # type: ignore[misc]  # fsspec has no types
