@@ -2,11 +2,9 @@
 
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from command_line import write_files
 
@@ -18,7 +16,7 @@ from leporello.core.calls.contracts import indexers
 from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
 from leporello.core.records import CacheProtocol
-from leporello.engine.selection import select, select_document
+from leporello.engine.selection import select
 from leporello.retrievers import All, Fusion, Neighbours
 from leporello.text.tokens import Words
 
@@ -244,25 +242,6 @@ def test_an_index_that_cannot_be_stored_stays_in_memory(work: Workplace, tmp_pat
     assert work.calls_of(cache, stages, document) == NOTHING
     assert work.calls_of(cache, stages) == {"index": 1}
     assert [entry.kind for entry in cache.entries() if entry.kind == "index"] == []
-
-
-def test_an_index_cannot_be_written_to(work: Workplace) -> None:
-    """A search that writes to the index fails, cached or not: it would affect later searches."""
-
-    @dataclass(frozen=True)
-    class Spoils:
-        def retrieve(self, questions: Any, chunks: Any) -> Any:
-            raise NotImplementedError
-
-        def index(self, chunks: Any) -> Any:
-            return {"x": np.zeros(3)}
-
-        def search(self, index: Any, questions: Any) -> Any:
-            index["x"] += 1
-
-    stages = Pipeline(work.stage("Cut")(), Spoils(), None, None)
-    [error] = select_document(stages, [Example("0", Document("d", TEXT))])
-    assert "read-only" in str(error)
 
 
 # -- methods of a retriever with an index ---------------------------------------------------------

@@ -257,14 +257,6 @@ print(len(listening) > 3 and {ip.removeprefix("::ffff:") for ip in listening})
     assert process.stdout.splitlines()[-1] == "{'127.0.0.1'}"
 
 
-def batch_spec(folder: Path) -> JobGroupSpec:
-    config = folder / "mine.yaml"
-    if not config.exists():
-        project(folder, examples=4)
-    [job] = prepare(JobOptions(["mine"], config=[config]))
-    return JobGroupSpec([job.pipeline], [""], {}, job.task, folder, Limits(), None, 0, "d")
-
-
 def test_plug_in_files_are_sent_to_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plug-in's file, its imports and its declared files, and no other file beside the YAML."""
     project(tmp_path, examples=4)
@@ -277,7 +269,8 @@ def test_plug_in_files_are_sent_to_workers(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "words").mkdir()
     (tmp_path / "words/red.txt").touch()
     (tmp_path / "large.py").touch()
-    spec = batch_spec(tmp_path)
+    [job] = prepare(JobOptions(["mine"], config=[tmp_path / "mine.yaml"]))
+    spec = JobGroupSpec([job.pipeline], [""], {}, job.task, tmp_path, Limits(), None, 0, "d")
     (tmp_path / "there").mkdir()
     package, plug_ins = travelling_modules(spec, tmp_path / "there")
     assert Path(package).name == "leporello"

@@ -143,17 +143,6 @@ def test_a_second_process_on_one_run_names_the_first(tmp_path: Path) -> None:
         first.kill()
 
 
-def _with_file_limit(size: int, *line: object) -> str:
-    """Runs a command with a maximum file size, which makes it fail; returns its error output."""
-    process = subprocess.run(
-        command(*map(str, line)), check=False, capture_output=True, text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
-    )  # fmt: skip
-    assert process.returncode == 2, process.stderr
-    assert "Traceback" not in process.stderr
-    return process.stderr
-
-
 def test_results_that_do_not_fit_on_the_disk_are_written_later(tmp_path: Path) -> None:
     """Full stores are in tests/engine/test_store.py."""
     config = project(tmp_path, examples=200)
@@ -161,8 +150,15 @@ def test_results_that_do_not_fit_on_the_disk_are_written_later(tmp_path: Path) -
     arguments = (*ARGUMENTS, config, "--shard-examples", "10")
     leporello(*arguments, "--out", expected, status=1)
     calls = (expected / "mine" / "lamps" / "calls.jsonl").stat().st_size
-    line = (*arguments, "--out", out, "--no-cache", "--workers", 0)
-    error = _with_file_limit(calls - 1024, *line)  # enough for each store
-    assert "results cannot be written: File too large; the stores contain all" in error
+    size = calls - 1024  # enough for each store
+    process = subprocess.run(
+        command(*arguments, "--out", out, "--no-cache", "--workers", "0"), check=False,
+        capture_output=True, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+    )  # fmt: skip
+    assert process.returncode == 2, process.stderr
+    assert "Traceback" not in process.stderr
+    message = "results cannot be written: File too large; the stores contain all"
+    assert message in process.stderr
     leporello(*arguments, "--out", out, status=1)
     same_bytes(out, expected)
