@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import leporello, read_lines
+from command_line import leporello, read_lines, write_files
 
 from leporello.core.notes import collect_notes, note
 
@@ -60,9 +60,7 @@ def folder(tmp_path: Path) -> Path:
         {"id": "short", "document": "a few words", "question": "which?"},
         {"id": "long", "document": "many words " * 30, "question": "whole"},
     ]
-    (tmp_path / "plugin.py").write_text(PLUGIN)
-    (tmp_path / "mine.yaml").write_text(CONFIG)
-    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_files(tmp_path, {"plugin.py": PLUGIN, "mine.yaml": CONFIG, "rows.jsonl": rows})
     return tmp_path
 
 

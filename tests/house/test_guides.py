@@ -3,19 +3,17 @@
 import json
 import re
 import shlex
-import shutil
 from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 
 import pytest
-from command_line import HERE, ROOT, leporello
+from command_line import HERE, ROOT, leporello, write_files
 from official_rows import scrolls_row, zero_scrolls_row
 from row_files import write_rows
 
 pytestmark = pytest.mark.slow
 
-SAMPLE = ROOT / "leporello/tasks/sample"
 ASIDE = {  # what a command needs that this test lacks
     "a network": r"\bpip |http://|s3://|google/",
     "a model or its server": r"MODEL|ollama:|vllm|llama-server|NAME|smollm2|gpt2",
@@ -53,21 +51,18 @@ def commands() -> Iterator[tuple[str, str]]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the guides name."""
     path = tmp_path_factory.mktemp("guides")
-    for name in ("report.md", "letters/one.md", "notes/note.md", "contracts/first.md"):
-        (path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(SAMPLE / "report.md", path / name)
-    (path / "fields.yaml").write_text(FIELDS)
-    (path / "person.json").write_text(json.dumps(PERSON))
-    text = (SAMPLE / "report.md").read_text("utf-8")
+    text = (ROOT / "leporello/tasks/sample/report.md").read_text("utf-8")
+    documents = ("report.md", "letters/one.md", "notes/note.md", "contracts/first.md")
+    types = {"fields.yaml": FIELDS, "person.json": json.dumps(PERSON)}
+    write_files(path, dict.fromkeys(documents, text) | types)
     texts = {str(n): text[n * 2000 : n * 2000 + 3000] for n in range(6)}
     asked = {name: f"Who wrote?\n\n{part}" for name, part in texts.items()}
     rows = [scrolls_row(name, part, "Ann") for name, part in asked.items()]
     write_rows(path / "DATA/scrolls/qasper/validation.jsonl", *rows)
     rows = [zero_scrolls_row(n, text=part, query="Who wrote?") for n, part in texts.items()]
     write_rows(path / "DATA/zero_scrolls/musique/validation.jsonl", *rows)
-    write_rows(
-        path / "DATA/muld/hotpotqa_validation.json.bz2", {"input": asked["0"], "output": ["Ann"]}
-    )
+    row = {"input": asked["0"], "output": ["Ann"]}
+    write_rows(path / "DATA/muld/hotpotqa_validation.json.bz2", row)
     for run in ("runs/one", "runs/both"):
         sample = ("--task", "sample", "--limit", "3", "--out", run)
         leporello("run", "best-sentence", "default", *sample, *HERE, folder=path)

@@ -185,7 +185,6 @@ def embedder(tmp_path: Path) -> Path:
 
 
 def change_layer(folder: Path, **changes: str) -> None:
-    """Changes the last layer of a model."""
     modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
     modules[2] |= changes
     (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")

@@ -36,7 +36,6 @@ def _python(*arguments: str, folder: Path, path: Path | None = None) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Builds the wheel of this checkout."""
     pytest.importorskip("hatchling", reason="the extra dev is older than this test")
     folder = tmp_path_factory.mktemp("wheel")
     _python("-c", BUILD, str(folder), folder=ROOT)

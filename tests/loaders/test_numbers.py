@@ -52,7 +52,6 @@ def _leveled(items: Sequence[Item], level: int = 0) -> list[tuple[int, Item]]:
 
 
 def docx_level(level: int, form: str, text: str, more: str = "") -> str:
-    """Writes a level of a numbering of Word."""
     more = more if "<w:start" in more else f"<w:start w:val='1'/>{more}"
     shown = f"<w:numFmt w:val='{form}'/><w:lvlText w:val='{text}'/>"
     return f"<w:lvl w:ilvl='{level}'>{more}{shown}</w:lvl>"
@@ -68,7 +67,6 @@ def docx_numbering(levels: str, more: str = "") -> dict[str, str]:
 
 
 def docx_item(text: str, level: int = 0, number: int = 1) -> str:
-    """Writes a numbered paragraph of Word."""
     numbers = f"<w:numPr><w:ilvl w:val='{level}'/><w:numId w:val='{number}'/></w:numPr>"
     return f"<w:p><w:pPr>{numbers}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
 

@@ -438,12 +438,10 @@ def colored(color: tuple[float, ...], ground: tuple[float, ...] | None = None) -
 
 
 def both(first: Draw, second: Draw) -> Draw:
-    """Returns a function that draws two things on one page."""
     return lambda canvas: (first(canvas), second(canvas))
 
 
 def cropped(canvas: Canvas) -> None:
-    """Draws a text outside the crop box."""
     canvas.setCropBox((50, 50, 500, 750))
     canvas.drawString(510, 600, "SECRET")
 
@@ -487,7 +485,6 @@ def objects_pdf(*objects: bytes) -> bytes:
 
 
 def stream(content: bytes, head: bytes = b"") -> bytes:
-    """Returns a stream object."""
     return b"<<%s/Length %d>>stream\n%s\nendstream" % (head, len(content), content)
 
 

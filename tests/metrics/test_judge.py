@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from command_line import leporello
+from command_line import leporello, write_files
 
 from leporello.api import load_pipelines
 from leporello.chunkers import Sentences
@@ -85,23 +85,17 @@ def test_a_resumed_shard_has_the_same_verdicts(tmp_path: Path) -> None:
     expected = _rows(tmp_path)
     lines = (tmp_path / "journal.jsonl").read_bytes().splitlines(keepends=True)
     for count in range(1, len(lines)):
-        (tmp_path / str(count)).mkdir()
-        (tmp_path / str(count) / "journal.jsonl").write_bytes(b"".join(lines[:count]))
-        assert _rows(tmp_path / str(count)) == expected
+        (tmp_path / "journal.jsonl").write_bytes(b"".join(lines[:count]))
+        assert _rows(tmp_path) == expected
 
 
 def test_a_missing_judge_is_reported_before_any_work(tmp_path: Path) -> None:
-    config = tmp_path / "mine.yaml"
-    config.write_text(
-        "pipelines:\n"
-        "  cast: {extends: best-sentence, readers: {jugde: Lead}}\n"
-        "  alone: {extends: best-sentence, reader: Lead}\n"
-    )
-    options = ("--task", "sample", "--config", config, "--metric")
+    cast = "{extends: best-sentence, readers: {jugde: Lead}}"
+    alone = "{extends: best-sentence, reader: Lead}"
+    write_files(tmp_path, {"mine.yaml": f"pipelines:\n  cast: {cast}\n  alone: {alone}\n"})
+    options = ("--task", "sample", "--config", tmp_path / "mine.yaml", "--metric")
     message = leporello("run", "cast", *options, "judge", status=2).stderr
-    assert (
-        "the metric judge requires a reader with the role 'judge'; did you mean 'jugde'" in message
-    )
+    assert "judge requires a reader with the role 'judge'; did you mean 'jugde'" in message
     entry = json.dumps({"class": "judge", "mode": "pairwise", "against": str(tmp_path / "no")})
     assert str(tmp_path / "no") in leporello("run", "alone", *options, entry, status=2).stderr
     assert not (tmp_path / "runs").exists()

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import HERE, leporello, read_lines
+from command_line import HERE, leporello, read_lines, write_files
 
 from leporello.config import load_config
 from leporello.config.metrics import metrics_of
@@ -50,18 +50,25 @@ class Short:
 class Narrow(WordCount):
     def statistics(self, prediction):
         return 1
+
+class Named(Raising):
+    name, headline, signature = "own", "b", "mine|v1"
+
+    def aggregate(self, statistics):
+        return {"a": 1, "b": len(statistics)}
+
+    def score(self, statistics):
+        return 7
 '''
 
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     """Writes a file with metrics, and a config whose task has one of them."""
-    (tmp_path / "mine.py").write_text(MINE)
-    config = tmp_path / "mine.yaml"
-    config.write_text(
-        "tasks:\n  asked: {class: Sample, metrics: [f1, {class: ./mine.py:WordCount, most: 9}]}\n"
-    )
-    return config
+    metrics = "[f1, {class: ./mine.py:WordCount, most: 9}]"
+    task = f"tasks:\n  asked: {{class: Sample, metrics: {metrics}}}\n"
+    write_files(tmp_path, {"mine.py": MINE, "mine.yaml": task})
+    return tmp_path / "mine.yaml"
 
 
 @pytest.mark.integration
@@ -146,13 +153,7 @@ def test_metrics_of_a_data_set_can_be_replaced(mine: Path) -> None:
 def test_duplicate_names_are_refused_and_defaults_can_be_overridden(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="two metrics are called 'word_count'"):
         metrics_of([{"class": f"{tmp_path}/mine.py:WordCount", "most": n} for n in (1, 2)])
-    (tmp_path / "named.py").write_text(
-        "class Named:\n    name, headline, signature = 'own', 'b', 'mine|v1'\n"
-        "    def statistics(self, prediction, example):\n        return 1\n"
-        "    def aggregate(self, statistics):\n        return {'a': 1, 'b': len(statistics)}\n"
-        "    def score(self, statistics):\n        return 7\n"
-    )
-    [metric] = metrics_of([f"{tmp_path}/named.py:Named"]).values()
+    [metric] = metrics_of([f"{tmp_path}/mine.py:Named"]).values()
     assert (metric.name, metric.headline, metric.signature) == ("own", "own", "mine|v1")
     assert metric.aggregate([{"value": 1}] * 2) == {"own": 2.0, "own[a]": 1.0, "own[b]": 2.0}
     assert metric.score({"value": 1}) == 7.0

@@ -8,6 +8,7 @@ import gguf
 import numpy as np
 import pytest
 import torch
+from command_line import write_files
 from storage_servers import Web, serving
 from tiny_models import SPECIAL, STORY, network, tokenizer
 from tokenizers import Tokenizer
@@ -158,12 +159,10 @@ def test_locate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_fingerprint(tmp_path: Path) -> None:
     """A model's fingerprint depends on the content of its files, not on their path or time."""
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "config.json").write_text("{}")
+    write_files(tmp_path, {"one/config.json": "{}", "other/config.json": "{}"})
     before = model_fingerprint(str(tmp_path / "one"))
     assert before == model_fingerprint(str(tmp_path / "other"))
-    (tmp_path / "one" / "config.json").write_text("{ }")
+    write_files(tmp_path, {"one/config.json": "{ }"})
     assert model_fingerprint(str(tmp_path / "one")) != before
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from command_line import leporello
+from command_line import leporello, write_files
 from endpoint_server import Request, Server, reply, running
 
 from leporello.config import Spec, load_config
@@ -19,8 +19,7 @@ from leporello.models.servers import LocalServer
 
 
 def folder(place: Path, **config: Any) -> Path:
-    place.mkdir()
-    (place / "config.json").write_text(json.dumps({"model_type": "any", **config}))
+    write_files(place, {"config.json": json.dumps({"model_type": "any", **config})})
     return place
 
 
@@ -71,9 +70,8 @@ def test_services_are_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "temperature" not in reader.params
     assert reader_of("openai:o5").params["temperature"] is None
     claude = reader_of("anthropic:claude-x")
-    assert (claude.params["mode"], claude.params["base_url"]) == (
-        "messages", "https://api.anthropic.com/v1"
-    )  # fmt: skip
+    assert claude.params["mode"] == "messages"
+    assert claude.params["base_url"] == "https://api.anthropic.com/v1"
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(UserError, match="variable ANTHROPIC_API_KEY is not set"):
         claude.build()
@@ -84,13 +82,15 @@ def test_services_are_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reader_of("openai:gpt-4.1", "ask-smollm2", "combiner.keep=vote").name == "Endpoint"
 
 
+LISTED: dict[str, Any] = {
+    "/v1/models": {"data": [{"id": "llama3.2:latest"}, {"id": "qwen", "max_model_len": 900}]},
+    "/api/show": {"parameters": "stop x\nnum_ctx     6000"},
+}
+
+
 def serve(request: Request) -> None:
-    answers: dict[str, Any] = {
-        "/v1/models": {"data": [{"id": "llama3.2:latest"}, {"id": "qwen", "max_model_len": 900}]},
-        "/api/show": {"parameters": "stop x\nnum_ctx     6000"},
-    }
-    if request.path in answers:
-        request.send(json.dumps(answers[request.path]).encode())
+    if request.path in LISTED:
+        request.send(json.dumps(LISTED[request.path]).encode())
     else:
         reply(request, "Ann Dunning")
 
@@ -107,17 +107,17 @@ def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         reader = reader_of("ollama:llama3.2")
         assert reader.params["model"] == "llama3.2:latest"
         assert reader.params["max_input_tokens"] == 6000 - 1024
-        assert reader_of(f"{server.base_url}#qwen").params["max_input_tokens"] == 450
+        model = f"{server.base_url}#qwen"
+        assert reader_of(model).params["max_input_tokens"] == 450
         with pytest.raises(UserError, match=r"no such model; it has: llama3.2:latest, qwen"):
             resolve(server.base_url)
         with pytest.raises(UserError, match="did you mean 'qwen'; allowed: llama3"):
             resolve("ollama:qven")
-        process = leporello("ask", file, "Who found it?", "--model", f"{server.base_url}#qwen")
+        process = leporello("ask", file, "Who found it?", "--model", model)
         assert process.stdout.startswith("Ann Dunning\n")
         count = len(server.requests)
-        (tmp_path / "own.yaml").write_text(
-            f"pipelines: {{own: {{extends: default, model: '{server.base_url}#qwen'}}}}"
-        )
+        own = f"pipelines: {{own: {{extends: default, model: '{model}'}}}}"
+        write_files(tmp_path, {"own.yaml": own})
         [point] = load_config([tmp_path / "own.yaml"]).select(["own"])
         assert point.stages["reader"].params["model"] == "qwen"
         assert len(server.requests) == count
@@ -153,14 +153,10 @@ def test_an_invalid_name_is_reported(word: str, message: str) -> None:
 
 def test_models_on_this_machine_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    cached = tmp_path / "hub" / "models--me--t5"
-    (cached / "snapshots").mkdir(parents=True)
+    cached, local = tmp_path / "hub" / "models--me--t5", tmp_path / "own"
     config = {"architectures": ["T5ForConditionalGeneration"], "model_type": "t5"}
     folder(cached / "snapshots" / "abc", is_encoder_decoder=True, **config)
-    (cached / "refs").mkdir()
-    (cached / "refs" / "main").write_text("abc")
-    local = tmp_path / "own"
-    local.mkdir()
+    write_files(cached, {"refs/main": "abc"})
     folder(local / "bert", architectures=["BertForQuestionAnswering"], max_position_embeddings=512)
     with running(serve) as server:
         absent = {kind: LocalServer(kind, 9, "") for kind in servers.SERVERS}

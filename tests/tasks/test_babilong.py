@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from command_line import write_files
 from official_rows import official_input
 
 from leporello.core.errors import ConfigError, UserError
@@ -21,10 +22,9 @@ ROWS = """1 Ina moved to the garden.
 
 
 def written(folder: Path, text: str = ROWS) -> Path:
-    place = folder / "babilong/tasks_1-20_v1-2/en-10k"
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "qa1_single-supporting-fact_train.txt").write_text(text)
-    (place / "qa10_indefinite-knowledge_train.txt").write_text(ROWS)
+    names = ("qa1_single-supporting-fact_train.txt", "qa10_indefinite-knowledge_train.txt")
+    files = dict(zip(names, (text, ROWS), strict=True))
+    write_files(folder / "babilong/tasks_1-20_v1-2/en-10k", files)
     return folder
 
 
@@ -51,11 +51,10 @@ def test_a_story_contains_the_facts_before_its_question(tmp_path: Path) -> None:
 
 def test_a_background_has_long_sentences_of_which_the_last_is_cut(tmp_path: Path) -> None:
     """Sentences have at least ten tokens, start at random and are repeated."""
-    texts = tmp_path / "texts"
-    texts.mkdir()
     story = " ".join(f"This is sentence number {n} of a long and slow story." for n in range(9))
-    (texts / "a.txt").write_text(f"Too short. {story}")
-    task = Babilong("qa1", length=500, background=texts, samples=2, data=written(tmp_path))
+    write_files(tmp_path, {"texts/a.txt": f"Too short. {story}"})
+    data, texts = written(tmp_path), tmp_path / "texts"
+    task = Babilong("qa1", length=500, background=texts, samples=2, data=data)
     first, second = task.examples()
     assert len(first.document.text.split()) == 200
     assert "Too short" not in first.document.text

@@ -30,11 +30,8 @@ def entry(number: int, wrong: list[str], distance: int = 1, **more: Any) -> dict
 
 
 def put(data: Path, *entries: dict[str, Any], metadata: object = None, german: Any = None) -> None:
-    film = {
-        "input": "\n".join(ENGLISH),
-        "output": german or GERMAN,
-        "metadata": metadata or json.dumps(entries),
-    }
+    film = {"input": "\n".join(ENGLISH), "output": german or GERMAN}
+    film["metadata"] = metadata or json.dumps(entries)
     unmarked = {"input": "A film.\nNo marks.", "output": "Ein Film.", "metadata": ""}
     write_rows(data / "muld/opensubtitles_test.json.bz2", unmarked, film)
 
@@ -83,8 +80,7 @@ def test_a_pipeline_chooses_a_translation(
     put(tmp_path, entry(2, ["Sie ist hell."]), entry(3, ["Ich sehe sie."]))
     sets = [f"reader.model={tiny('t5')}", "reader.device=cpu"]
     finished = run(["muld-contrapro"], overrides=sets, out=tmp_path / "out", workers=0)
-    [result] = finished.results
-    assert (result.examples, result.failures) == (2, 0)
+    assert finished.results[0].failures == 0
     examples = ContraPro(data=tmp_path).examples()
     predictions = finished.predictions("muld-contrapro", "muld/contrapro")
     for example, prediction in zip(examples, predictions, strict=True):

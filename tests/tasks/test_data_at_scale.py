@@ -209,22 +209,20 @@ def test_columns_rename_fields(tmp_path: Path) -> None:
 
 
 def as_parquet(path: Path, rows: list[Any]) -> None:
-    """Writes a Parquet file of row groups of three rows."""
     parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=3)
 
 
 def as_feather(path: Path, rows: list[Any]) -> None:
-    """Writes a Feather file, which is an Arrow file, in batches of three rows."""
     feather.write_feather(pyarrow.Table.from_pylist(rows), path, chunksize=3)
 
 
 def as_stream(path: Path, rows: list[Any]) -> None:
-    """Writes an Arrow stream in batches of three rows."""
     table = pyarrow.Table.from_pylist(rows)
     with pyarrow.ipc.new_stream(path, table.schema) as writer:
         writer.write_table(table, max_chunksize=3)
 
 
+# Writers of tables in batches of three rows.
 TABLES = {".parquet": as_parquet, ".feather": as_feather, ".arrow": as_stream}
 
 

@@ -1,14 +1,14 @@
 """Tests of downloads: checksums, resuming and error messages."""
 
 import hashlib
-import io
 import json
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from official_rows import scrolls_row
 from storage_servers import Web, serving
+from stories import zipped
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Task
@@ -32,25 +32,19 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
         yield web
 
 
-def zipped(rows: str = "") -> bytes:
-    row = {"id": "a", "pid": "a_0", "input": "Who?\n\nA fox.", "output": "a fox"}
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as archive:
-        archive.writestr("qasper/validation.jsonl", rows or json.dumps(row))
-    return target.getvalue()
-
-
-def fetched_of(tasks: dict[str, Task], data: Path) -> list[Fetched]:
-    return list(fetch(tasks, data))
+def fetched_of(task: Task, data: Path) -> Fetched:
+    [fetched] = fetch({"t": task}, data)
+    return fetched
 
 
 def test_a_fetched_file_is_read_as_a_task(hub: Web, tmp_path: Path) -> None:
-    content = zipped()
+    row = scrolls_row("a", "Who?\n\nA fox.", "a fox")
+    content = zipped({"qasper/validation.jsonl": json.dumps(row)})
     put(hub, "tau/scrolls", "qasper.zip", content)
     task = Scrolls("qasper", data=tmp_path)
-    [fetched] = fetched_of({"scrolls/qasper": task}, tmp_path)
+    fetched = fetched_of(task, tmp_path)
     path, sha256 = tmp_path / "scrolls" / "qasper.zip", hashlib.sha256(content).hexdigest()
-    assert fetched == Fetched("scrolls/qasper", path, len(content), sha256, downloaded=True)
+    assert fetched == Fetched("t", path, len(content), sha256, downloaded=True)
     assert [example.references for example in task.examples()] == [("a fox",)]
     assert [path.name for path in (tmp_path / "scrolls").iterdir()] == ["qasper.zip"]
 
@@ -61,8 +55,7 @@ def test_benchmarks_are_downloaded_to_their_own_folders(hub: Web, tmp_path: Path
     put(hub, "ghomasHudson/muld", "data/vlsp_test.json.bz2", b"three")
     two = (Scrolls("quality"), Scrolls("quality_hard", split="test"))
     more: tuple[Task, ...] = (*two, ZeroScrolls("quality"), Muld("vlsp"))
-    tasks = dict(zip("abcd", more, strict=True))
-    fetched = fetched_of(tasks, tmp_path)
+    fetched = fetch(dict(zip("abcd", more, strict=True)), tmp_path)
     places = {str(f.path.relative_to(tmp_path)): f.path.read_bytes() for f in fetched}
     assert places == {
         "scrolls/quality.zip": b"one",
@@ -75,7 +68,7 @@ def test_an_existing_file_is_not_downloaded(hub: Web, tmp_path: Path) -> None:
     path = tmp_path / "scrolls" / "qasper.zip"
     path.parent.mkdir()
     path.write_bytes(b"mine")
-    [fetched] = fetched_of({"t": Scrolls("qasper")}, tmp_path)
+    fetched = fetched_of(Scrolls("qasper"), tmp_path)
     assert (fetched.downloaded, fetched.size) == (False, 4)
     assert path.read_bytes() == b"mine"
     assert hub.requests == []
@@ -86,13 +79,13 @@ def test_an_interrupted_download_is_resumed(hub: Web, tmp_path: Path) -> None:
     put(hub, "tau/scrolls", "qasper.zip", content)
     hub.cut, hub.failing = 300_000, 503
     with pytest.raises(UserError, match="503"):
-        fetched_of({"t": Scrolls("qasper")}, tmp_path)
+        fetched_of(Scrolls("qasper"), tmp_path)
     path = tmp_path / "scrolls" / "qasper.zip"
     assert not path.exists()
     assert ranges(hub) == [None, "bytes=300000-"]
     hub.cut = hub.failing = 0
     hub.requests.clear()
-    [fetched] = fetched_of({"t": Scrolls("qasper")}, tmp_path)
+    fetched = fetched_of(Scrolls("qasper"), tmp_path)
     assert ranges(hub) == ["bytes=300000-"]
     assert path.read_bytes() == content
     assert fetched.sha256 == hashlib.sha256(content).hexdigest()
@@ -103,10 +96,10 @@ def test_a_partial_download_of_an_older_version_is_removed(hub: Web, tmp_path: P
     put(hub, "tau/scrolls", "qasper.zip", b"old " * 100_000)
     hub.cut, hub.failing = 300_000, 503
     with pytest.raises(UserError):
-        fetched_of({"t": Scrolls("qasper")}, tmp_path)
+        fetched_of(Scrolls("qasper"), tmp_path)
     hub.cut = hub.failing = 0
     put(hub, "tau/scrolls", "qasper.zip", b"new " * 100_000)
-    [fetched] = fetched_of({"t": Scrolls("qasper")}, tmp_path)
+    fetched = fetched_of(Scrolls("qasper"), tmp_path)
     assert fetched.path.read_bytes() == b"new " * 100_000
     assert [entry.name for entry in fetched.path.parent.iterdir()] == ["qasper.zip"]
 
@@ -115,28 +108,28 @@ def test_a_wrong_checksum_leaves_nothing(hub: Web, tmp_path: Path) -> None:
     put(hub, "tau/scrolls", "qasper.zip", b"content")
     hub.etag = "0" * 64
     with pytest.raises(UserError, match=r"instead of 0{64}"):
-        fetched_of({"t": Scrolls("qasper")}, tmp_path)
-    assert not list((tmp_path / "scrolls").glob("*.zip"))
-    assert not list((tmp_path / "scrolls").glob(".*.part"))
+        fetched_of(Scrolls("qasper"), tmp_path)
+    names = [path.name for path in (tmp_path / "scrolls").iterdir()]
+    assert not [name for name in names if name.endswith((".zip", ".part"))]
 
 
 def test_what_the_hub_does_not_have_is_an_error(hub: Web, tmp_path: Path) -> None:
     mine: dict[str, Task] = {"t": Scrolls("qasper"), "mine": JsonLines(tmp_path / "a.jsonl")}
     with pytest.raises(UserError, match="'mine' \\(JsonLines\\) has no file on the hub to fetch"):
-        fetched_of(mine, tmp_path)
+        [*fetch(mine, tmp_path)]
     with pytest.raises(UserError, match=r"muld/vlsp has no split 'train'; allowed: test"):
-        fetched_of({"t": Muld("vlsp", "train")}, tmp_path)
+        fetched_of(Muld("vlsp", "train"), tmp_path)
     assert not any(tmp_path.iterdir())
     assert hub.requests == []
     with pytest.raises(UserError, match=r"has no qasper\.zip of the data set tau/scrolls"):
-        fetched_of({"t": Scrolls("qasper")}, tmp_path)
+        fetched_of(Scrolls("qasper"), tmp_path)
     assert hub.requests
 
 
 def test_offline_the_error_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(UserError) as caught:
-        fetched_of({"t": Muld("vlsp")}, tmp_path)
-    message = str(caught.value)
-    assert "the hub at http://127.0.0.1:9 cannot be reached" in message
-    assert f"save it as {tmp_path / 'muld' / 'vlsp_test.json.bz2'}" in message
+    advice = rf"save it as {tmp_path}/muld/vlsp_test\.json\.bz2"
+    with pytest.raises(
+        UserError, match=f"(?s)hub at http://127.0.0.1:9 cannot be reached.*{advice}"
+    ):
+        fetched_of(Muld("vlsp"), tmp_path)

@@ -1,11 +1,11 @@
 """Tests of questions on novels, and of their evidence in the user's copies."""
 
 import hashlib
-import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from row_files import write_rows
 
 from benchmarks.novels.__main__ import novels, questions, rows
 from leporello.core.records import Span
@@ -32,9 +32,8 @@ def test_questions_are_well_formed() -> None:
 
 
 def test_quotes_become_spans_of_the_users_copy(tmp_path: Path) -> None:
-    sums = written(tmp_path)
-    converted = [*rows([QUESTION], novels(tmp_path, sums))]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, converted)), encoding="utf-8")
+    converted = rows([QUESTION], novels(tmp_path, written(tmp_path)))
+    write_rows(tmp_path / "rows.jsonl", *converted)
     [example] = JsonLines(tmp_path / "rows.jsonl").examples()
     start = NOVEL.index("landlord")
     assert example.evidence == (Span(start, start + len("landlord's name\nwas Amos")),)
@@ -48,12 +47,11 @@ def test_a_repeated_quote_is_refused(tmp_path: Path) -> None:
 
 
 def test_other_texts_and_missing_novels_are_refused(tmp_path: Path) -> None:
-    sums = written(tmp_path) | {"lost.txt": "0"}
-    (tmp_path / "tale.txt").write_text(NOVEL + "More.\n", encoding="utf-8")
+    sums = written(tmp_path, "More.\n") | {"lost.txt": "0"}
     with pytest.raises(SystemExit, match=r"(?s)tale\.txt: its text has SHA-256 .*lost\.txt"):
         novels(tmp_path, sums)
 
 
-def written(folder: Path) -> dict[str, str]:
-    (folder / "tale.txt").write_text(NOVEL, encoding="utf-8")
+def written(folder: Path, more: str = "") -> dict[str, str]:
+    (folder / "tale.txt").write_text(NOVEL + more, encoding="utf-8")
     return {"tale.txt": hashlib.sha256(NOVEL.encode()).hexdigest()}

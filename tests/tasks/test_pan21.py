@@ -5,24 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import leporello
+from command_line import leporello, write_files
 
 from leporello.api import UserError, run
 from leporello.core.records import Example
 from leporello.tasks import Pan21
 
 
-def write(folder: Path, number: int, text: str, authors: list[int] | None, **more: Any) -> None:
-    (folder / f"problem-{number}.txt").write_text(text, encoding="utf-8")
+def write(folder: Path, number: int, text: str, authors: list[int] | None) -> None:
+    files = {f"problem-{number}.txt": text}
     if authors is not None:
-        truth = {"site": "a site", "structure": ["A"], "paragraph-authors": authors, **more}
-        place = folder / f"truth-problem-{number}.json"
-        place.write_text(json.dumps(truth), encoding="utf-8")
-
-
-def only(folder: Path) -> Example:
-    [example] = Pan21(folder).examples()
-    return example
+        truth = {"site": "a site", "structure": ["A"], "paragraph-authors": authors}
+        files[f"truth-problem-{number}.json"] = json.dumps(truth)
+    write_files(folder, files)
 
 
 def parts_of(example: Example) -> list[str]:
@@ -32,8 +27,7 @@ def parts_of(example: Example) -> list[str]:
 def test_problems_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     for number in (10, 2, 1):
         write(tmp_path, number, "One.\n\nTwo.", [1, 2])
-    (tmp_path / "problem-x.txt").write_text("no problem")
-    (tmp_path / "readme.md").write_text("about")
+    write_files(tmp_path, {"problem-x.txt": "no problem", "readme.md": "about"})
     task = Pan21(tmp_path)
     names = [example.id for example in task.examples()]
     assert names == ["problem-1", "problem-2", "problem-10"]
@@ -55,9 +49,9 @@ def test_there_are_as_many_paragraphs_as_authors(
     tmp_path: Path, text: str, authors: list[int], wanted: list[str]
 ) -> None:
     """The separator is a blank line, as in PAN, or a line break, as in MuLD."""
+    write(tmp_path, 1, "", authors)
     (tmp_path / "problem-1.txt").write_bytes(text.encode())
-    (tmp_path / "truth-problem-1.json").write_text(json.dumps({"paragraph-authors": authors}))
-    example = only(tmp_path)
+    [example] = Pan21(tmp_path).examples()
     assert example.fault == ""
     assert [part.strip() for part in parts_of(example)] == [part.strip() for part in wanted]
     assert json.loads(example.references[0]) == authors
@@ -67,10 +61,8 @@ def test_without_truth_it_is_test_data(tmp_path: Path) -> None:
     write(tmp_path, 1, "One\nstill.\n\nTwo.", None)
     write(tmp_path, 2, "One.\nTwo.\nThree.\n", None)
     first, second = Pan21(tmp_path).examples()
-    assert (parts_of(first), parts_of(second)) == (
-        ["One\nstill.", "Two."],
-        ["One.", "Two.", "Three."],
-    )
+    assert parts_of(first) == ["One\nstill.", "Two."]
+    assert parts_of(second) == ["One.", "Two.", "Three."]
     assert (first.references, first.fault, first.metadata) == ((), "", {})
 
 
@@ -105,20 +97,12 @@ def test_a_missing_or_empty_folder_is_an_error(tmp_path: Path) -> None:
 
 
 def test_answers_are_exported_as_solution_files(tmp_path: Path) -> None:
-    data = tmp_path / "pan"
-    data.mkdir()
     for number in (10, 2):
-        write(data, number, "One.\n\nTwo.\n\nThree.", [1, 1, 2])
-    config: list[Any] = [
-        {
-            "tasks": {"styles": {"class": "Pan21", "path": str(data)}},
-            "pipelines": {
-                "right": {"reader": {"class": "FixedAnswer", "answer": "[1, 2, 1]"}},
-                "short": {"reader": {"class": "FixedAnswer", "answer": "[1, 2]"}},
-            },
-        }
-    ]
-    for name in ("right", "short"):
+        write(tmp_path / "pan", number, "One.\n\nTwo.\n\nThree.", [1, 1, 2])
+    tasks = {"styles": {"class": "Pan21", "path": str(tmp_path / "pan")}}
+    for name, answer in {"right": "[1, 2, 1]", "short": "[1, 2]"}.items():
+        pipelines = {name: {"reader": {"class": "FixedAnswer", "answer": answer}}}
+        config: list[Any] = [{"tasks": tasks, "pipelines": pipelines}]
         run([name], ["styles"], config=config, out=tmp_path / name, workers=0)
     out = tmp_path / "out"
     paths = leporello("export", tmp_path / "right", "--format", "pan", "--out", out).stdout.split()
