@@ -116,8 +116,8 @@ def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         process = leporello("ask", file, "Who found it?", "--model", model)
         assert process.stdout.startswith("Ann Dunning\n")
         count = len(server.requests)
-        own = f"pipelines: {{own: {{extends: default, model: '{model}'}}}}"
-        write_files(tmp_path, {"own.yaml": own})
+        pipelines = f"pipelines: {{own: {{extends: default, model: '{model}'}}}}"
+        write_files(tmp_path, {"own.yaml": pipelines})
         [point] = load_config([tmp_path / "own.yaml"]).select(["own"])
         assert point.stages["reader"].params["model"] == "qwen"
         assert len(server.requests) == count

@@ -36,7 +36,7 @@ def drive(
     """Runs a combiner by hand; returns its value and the reads of each round.
 
     A `ReadError` that `answer` raises for a read becomes the reply; `fits` passages fit an input
-    window, and `writes` says whether the reader generates text.
+    window, and `writes` is whether the reader generates text.
     """
     generator = combiner.combine(example, hits)
     rounds: list[list[Read]] = []

@@ -206,8 +206,8 @@ def test_an_exception_of_a_library_is_a_fault_of_its_examples(
 
 def test_faults_between_rows_name_both(tmp_path: Path) -> None:
     row = {"id": "a", "document_id": "D"}
-    other = {"id": "b", "document": "another"}
-    assert faults(written(tmp_path, row | {"document": "text"}, row | other, row)) == [
+    second = {"id": "b", "document": "another"}
+    assert faults(written(tmp_path, row | {"document": "text"}, row | second, row)) == [
         "2: document 'D' has a second text; line 1 has another",
         "3: id 'a' is a duplicate of line 1",
     ]
@@ -223,7 +223,7 @@ def test_missing_files_and_files_without_rows_are_refused(tmp_path: Path) -> Non
         JsonLines(tmp_path / "pipe").check()
     for content in (b"", b"\n \r\n", b"\xef\xbb\xbf"):
         (tmp_path / "rows.jsonl").write_bytes(content)
-        with pytest.raises(UserError, match="has no rows|not JSON"):
+        with pytest.raises(UserError, match=r"has no rows|not JSON"):
             JsonLines(tmp_path / "rows.jsonl").check()
 
 
