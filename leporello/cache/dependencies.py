@@ -62,12 +62,9 @@ class Dependencies:
     # Name and content hash (or revision) of each model, by parameter: `model`, `models.0`. The hash
     # covers all files of the model, including its tokenizer.
     models: Mapping[str, tuple[str, str]]
-    # Content hashes of the files and folders that parameters name as paths, by path.
-    files: Mapping[str, str]
-    # Versions of the relevant distributions; None if not installed.
-    libraries: Mapping[str, str | None]
-    # Content hashes of the files and variables in `depends_on`, by entry.
-    declared: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str]  # content hashes by path, of `Path` parameters
+    libraries: Mapping[str, str | None]  # versions by distribution; None if not installed
+    declared: Mapping[str, str] = field(default_factory=dict)  # hashes by `depends_on` entry
     undeclared: Sequence[str] = ()  # names of plug-in classes without `depends_on`
 
     def key(self) -> dict[str, JSON]:

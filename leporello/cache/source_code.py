@@ -34,8 +34,7 @@ _STATEMENT = re.compile(
 class Sources:
     """Source files and libraries that a class uses."""
 
-    # Shortened SHA-256 of each local file, by module; empty for an installed class.
-    hashes: Mapping[str, str]
+    hashes: Mapping[str, str]  # short SHA-256 by module; empty for an installed class
     # Further packages that each local module imports; for an installed class, its package
     libraries: Mapping[str, frozenset[str]]
     files: Mapping[str, Path]  # path of each local module, by name

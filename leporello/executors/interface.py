@@ -33,8 +33,7 @@ from leporello.storage.runs import RemoteRun
 class JobGroupSpec:
     """Pipelines that run together on one task, with one reader."""
 
-    # Pipelines; other objects refer to a pipeline by its index here.
-    pipelines: Sequence[PipelineSpec]
+    pipelines: Sequence[PipelineSpec]  # other objects refer to them by index
     runs: Sequence[str]  # hash of the inputs that determine the results, for each pipeline
     sources: Mapping[str, str]  # hash of the source code of each class, by its name
     task: TaskSpec
@@ -43,8 +42,7 @@ class JobGroupSpec:
     cache: Path | None  # directory of the cache; None disables caching
     selectors: int  # number of processes per worker that chunk and retrieve ahead of its reader
     driver: str  # token of the process that distributes shards; differs each time it is started
-    # Run at a URL, of which the directory is a copy; None for a local run.
-    remote: RemoteRun | None = None
+    remote: RemoteRun | None = None  # of which the directory is a copy; None for a local run
     # Task as an object, which stays in this process. Training validates on a part of a declared
     # task, which no other process could build from `task`.
     built: Task | None = None
@@ -81,13 +79,10 @@ class ShardOrder:
 
     shard: Shard
     pipelines: tuple[int, ...]  # indices of the pipelines with unfinished examples
-    # Micro-batch sizes that the reader determined.
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)  # micro-batch sizes of the reader
     retry: bool = False  # whether failed examples run again
-    # Budgets that readers of all workers share, by role.
-    budgets: Mapping[str, SharedBudget] = field(default_factory=dict)
-    # Cause of death of the last worker that ran the shard; empty if none has died
-    cause: str = ""
+    budgets: Mapping[str, SharedBudget] = field(default_factory=dict)  # of all workers, by role
+    cause: str = ""  # cause of death of the last worker that ran the shard; empty if none has died
     blame: int = 1  # number of deaths that this death counts as
 
 
@@ -105,8 +100,7 @@ def this_worker() -> str:
 class PipelineShare:
     """Share of one pipeline in the result of a shard."""
 
-    # Numbers of finished examples of the shard, from all processes.
-    counts: StoreCounts = field(default_factory=StoreCounts)
+    counts: StoreCounts = field(default_factory=StoreCounts)  # of the shard, from all processes
     examples: int = 0  # number of examples that this worker finished
     documents: int = 0  # number of documents that it searched
     characters: int = 0  # number of characters of these documents
@@ -141,13 +135,10 @@ class ShardResult:
     worker: str = field(default_factory=this_worker)
     seconds: float = 0.0
     peak_bytes: int = 0  # peak memory of the worker
-    # Share of each pipeline, by its index.
-    pipelines: Mapping[int, PipelineShare] = field(default_factory=dict)
+    pipelines: Mapping[int, PipelineShare] = field(default_factory=dict)  # shares, by index
     error: str = ""  # reason, unless the shard is finished
-    # Spending of the worker's readers since its last result, by role.
-    spent: Mapping[str, Ledger] = field(default_factory=dict)
-    # Names of plug-in classes without `depends_on` whose cached results were reused.
-    reused: tuple[str, ...] = ()
+    spent: Mapping[str, Ledger] = field(default_factory=dict)  # since its last result, by role
+    reused: tuple[str, ...] = ()  # plug-in classes without `depends_on` in reused results
     sizes: Mapping[str, int] = field(default_factory=dict)  # answer to `FIND_SIZES`
 
     def row(self, names: Sequence[str], task: str) -> dict[str, JSON]:

@@ -28,7 +28,6 @@ class _Lane:
     place: int  # index of the pipeline in the batch
     rounds: Rounds
     store: Store
-    # Counts and statistics of the pipeline.
     share: PipelineShare = field(default_factory=PipelineShare)
 
 

@@ -52,7 +52,6 @@ class Job:
     task: TaskSpec
     source: Task  # task as an object; its data has been checked
     signature: Mapping[str, JSON]  # values that determine the results
-    # Executor, and the number and size of its workers.
     placement: Placement = field(default=Placement(), compare=False)
 
     @property
@@ -91,10 +90,8 @@ class RunContext:
     limits: Limits  # limits of batches, shards and time
     limit: int | None  # maximum number of examples per task; None for all
     cache: Cache | None  # cache; None disables caching
-    # Function that is called between steps; raises `Stopped` to end the run.
-    check: Callable[[Progress], None]
-    # Run at a URL, of which the directory is a copy; None for a local run.
-    remote: RemoteRun | None = None
+    check: Callable[[Progress], None]  # called between steps; raises `Stopped` to end the run
+    remote: RemoteRun | None = None  # of which the directory is a copy; None for a local run
     # Whether a run with 0 workers uses one worker if a stage could end or hang its process.
     supervised: bool = field(default_factory=lambda: not os.environ.get("LEPORELLO_UNSUPERVISED"))
 

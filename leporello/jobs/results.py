@@ -175,8 +175,7 @@ class Summary:
     """Aggregates finished examples to a `Result`."""
 
     metrics: Mapping[str, Metric]
-    # Documents that `tune` used to choose the pipeline's parameters.
-    tuned_on: frozenset[str] = frozenset()
+    tuned_on: frozenset[str] = frozenset()  # documents that `tune` used for the pipeline
     # Number of failures by stage and the error's first line.
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
 

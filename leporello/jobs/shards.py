@@ -23,8 +23,7 @@ class Shard:
     number: int  # number of the shard, from 0
     first_document: int  # number of its first document in the task
     first_example: int  # number of its first example in the task
-    # Documents of the shard; a limit may reduce the examples of the last one.
-    documents: tuple[DocumentRows, ...]
+    documents: tuple[DocumentRows, ...]  # a limit may reduce the examples of the last one
 
     @property
     def examples(self) -> int:

@@ -62,8 +62,7 @@ class TypedValue:
     """An answer as the value of its type."""
 
     value: JSON  # the value; None if the document has no answer
-    # Spans of its parts, by JSON Pointer; the pointer of a plain value is empty.
-    spans: Mapping[str, Span]
+    spans: Mapping[str, Span]  # of its parts, by JSON Pointer; that of a plain value is empty
 
 
 def typed_value(raw: JSON) -> TypedValue | None:

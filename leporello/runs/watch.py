@@ -29,8 +29,7 @@ class JobProgress:
     shards: int  # number of finished shards
     under_way: int  # number of started, unfinished shards
     died: int  # number of times that a worker crashed during a shard
-    # Examples finished per second while watching; None if no example was finished.
-    per_second: float | None
+    per_second: float | None  # while watching; None if no example was finished
     scores: dict[str, float]  # headline score of each metric over finished shards
 
     @property

@@ -65,9 +65,9 @@ async def _asset(kind: str, files: list[Path], _: Request) -> Response:
     return Response("\n".join(file.read_text("utf-8") for file in files), media_type=kind)
 
 
-def _json(value: Any, status: int = 200) -> Response:  # noqa: ANN401 -- any JSON
+def _json(value: Any) -> Response:  # noqa: ANN401 -- any JSON
     # As ASCII, because UTF-8 cannot encode the lone surrogates of broken files.
-    return Response(json.dumps(value), status, media_type="application/json")
+    return Response(json.dumps(value), media_type="application/json")
 
 
 class _Answers:

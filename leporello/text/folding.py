@@ -53,8 +53,7 @@ class ComposedText:
     """A text with composed letters and digits, and their places in the original."""
 
     text: str  # composed text; white space and punctuation are those of the original
-    # Spans of the composed text that differ from the original, in order
-    changed: Sequence[tuple[int, int]]
+    changed: Sequence[tuple[int, int]]  # spans of the composed text that differ from the original
     originals: Sequence[tuple[int, int]]  # the same spans in the original
 
     @classmethod

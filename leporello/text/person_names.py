@@ -66,8 +66,7 @@ APOSTROPHES = "'’‘ʼ`´"
 class Name:
     """A variant of a character's name."""
 
-    # Folded phrases in order, each of which may refer to the character alone
-    phrases: tuple[str, ...]
+    phrases: tuple[str, ...]  # folded, in order; each may refer to the character alone
     title: str = ""  # title (`dr`), folded; may be empty
 
 

@@ -206,8 +206,7 @@ class WorkerEnvironment:
 
     variables: Mapping[str, str]  # environment variables, including API keys
     paths: tuple[str, ...]  # module paths of the driver; workers search them last
-    # Paths of plug-ins' files in the folder that is sent, by their paths here.
-    plug_ins: Mapping[str, str]
+    plug_ins: Mapping[str, str]  # places of plug-ins' files in the sent folder, by path here
 
     @classmethod
     def of(cls, spec: JobGroupSpec) -> WorkerEnvironment:

@@ -76,8 +76,7 @@ class Unit:
 
     name: str  # name of the unit
     kind: str  # quantity that it measures; units of one kind can be converted
-    # Size in the smallest unit of its kind. Currencies have no fixed size; theirs is 0.
-    size: float
+    size: float  # size in the smallest unit of its kind. Currencies have no fixed size; theirs is 0
 
 
 # Days and months cannot be converted into each other. The first word is the name, in the plural.
