@@ -1,7 +1,5 @@
 """Access control of the page's server: a token, the host, the origin, and limits on clients."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import logging
@@ -90,7 +88,7 @@ class LimitedConnection(H11Protocol):
     Clients without the token could otherwise use up the files of the process.
     """
 
-    _idle: dict[LimitedConnection, asyncio.TimerHandle] = {}  # noqa: RUF012 -- of all connections
+    _idle: dict["LimitedConnection", asyncio.TimerHandle] = {}  # noqa: RUF012 -- of all connections
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 -- as uvicorn
         """Starts the time limit; closes the longest waiting connection if there are too many."""

@@ -3,8 +3,6 @@
 Workers on other machines require a part of the environment of the driver: variables, paths, files.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil
@@ -39,6 +37,34 @@ _PLUG_INS = "leporello_plug_ins"  # folder for the files of plug-ins
 # Variables that workers receive in addition to the pipelines' API keys: paths of models and data,
 # and credentials. A node may set all other variables differently.
 _PREFIXES = ("LEPORELLO_", "HF_", "TRANSFORMERS_", "AWS_", "GOOGLE_", "FSSPEC_")
+
+
+@dataclass(frozen=True)
+class WorkerEnvironment:
+    """Environment of the driver, for workers."""
+
+    variables: Mapping[str, str]  # environment variables, including API keys
+    paths: tuple[str, ...]  # module paths of the driver; workers search them last
+    plug_ins: Mapping[str, str]  # places of plug-ins' files in the sent folder, by path here
+
+    @classmethod
+    def of(cls, spec: JobGroupSpec) -> Self:
+        """Returns the part of this process's environment that the batch requires."""
+        keys = {name.removeprefix("$") for s in spec.all_specs() for name in s.variables()}
+        keys |= {name for s in spec.all_specs() for name in declared_variables(s.cls)}
+        variables = {n: v for n, v in os.environ.items() if n.startswith(_PREFIXES) or n in keys}
+        return cls(variables, tuple(p or str(Path.cwd()) for p in sys.path), _plug_ins(spec))
+
+    def apply(self) -> None:
+        """Sets up this process; must be called before it imports plug-ins."""
+        os.environ.update(self.variables)
+        for folder in [p / _PLUG_INS for p in map(Path, sys.path) if (p / _PLUG_INS).is_dir()]:
+            for path, place in self.plug_ins.items():
+                REMAPPED_PATHS[path] = str(folder / place)
+                sys.path.append(str(folder / place.partition("/")[0]))
+        # Last, so that the packages of this machine win over a folder of the driver's.
+        sys.path.extend(path for path in self.paths if path not in sys.path)
+        show_log()
 
 
 class RayWorkers(Workplace):
@@ -198,31 +224,3 @@ def _root(module: str, path: Path) -> Path:
     if module.endswith(".py"):
         return path.parent
     return path.parents[module.count(".") + (path.name == "__init__.py")]
-
-
-@dataclass(frozen=True)
-class WorkerEnvironment:
-    """Environment of the driver, for workers."""
-
-    variables: Mapping[str, str]  # environment variables, including API keys
-    paths: tuple[str, ...]  # module paths of the driver; workers search them last
-    plug_ins: Mapping[str, str]  # places of plug-ins' files in the sent folder, by path here
-
-    @classmethod
-    def of(cls, spec: JobGroupSpec) -> WorkerEnvironment:
-        """Returns the part of this process's environment that the batch requires."""
-        keys = {name.removeprefix("$") for s in spec.all_specs() for name in s.variables()}
-        keys |= {name for s in spec.all_specs() for name in declared_variables(s.cls)}
-        variables = {n: v for n, v in os.environ.items() if n.startswith(_PREFIXES) or n in keys}
-        return cls(variables, tuple(p or str(Path.cwd()) for p in sys.path), _plug_ins(spec))
-
-    def apply(self) -> None:
-        """Sets up this process; must be called before it imports plug-ins."""
-        os.environ.update(self.variables)
-        for folder in [p / _PLUG_INS for p in map(Path, sys.path) if (p / _PLUG_INS).is_dir()]:
-            for path, place in self.plug_ins.items():
-                REMAPPED_PATHS[path] = str(folder / place)
-                sys.path.append(str(folder / place.partition("/")[0]))
-        # Last, so that the packages of this machine win over a folder of the driver's.
-        sys.path.extend(path for path in self.paths if path not in sys.path)
-        show_log()

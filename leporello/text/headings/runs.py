@@ -1,7 +1,5 @@
 """Drops lines that only look like headings: contents, lists, page headers, speakers, numbers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +21,7 @@ class _End:
 
     weight: float  # weight of the complete chain
     place: int  # index of the line
-    before: _End | None = None  # chain before this line, if any
+    before: "_End | None" = None  # chain before this line, if any
     begins: bool = False  # whether the line restarts the numbering instead of continuing that chain
 
 
