@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,14 +125,16 @@ def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[Extract
 
 def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
     """Writes a table atomically, with each field's value, place and confidence."""
-    part = path.with_name(f".{path.name}.part")
+    part, columns = path.with_name(f".{path.name}.part"), [*_columns(fields, rows)]
     try:
         if path.suffix.lower() == ".parquet":
             import pyarrow.parquet as pq
 
-            pq.write_table(_arrow(fields, rows), part)
+            pq.write_table(_arrow(columns), part)
         else:
-            part.write_text(_csv(fields, rows), encoding="utf-8", newline="")
+            names, _, cells = zip(*columns, strict=True)
+            lines = (map(as_answer, row) for row in zip(*cells, strict=True))
+            part.write_text(csv_text([names, *lines]), encoding="utf-8", newline="")
         part.replace(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
@@ -174,55 +176,33 @@ def _with_unit(
     return replace(cell, value=converted, unit=unit)
 
 
-def _values(field: AnswerField, cell: ExtractedCell) -> Mapping[str, Any]:
-    name, span = column(field), cell.span
-    return {
-        name: cell.value,
-        f"{name}.unit": cell.unit,
-        f"{name}.start": span.start if span else None,
-        f"{name}.end": span.end if span else None,
-        f"{name}.place": cell.place,
-        f"{name}.confidence": cell.confidence,
-        f"{name}.reason": cell.reason,
-    }
-
-
-def _csv(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> str:
-    names = (name for field in fields for name in _values(field, ExtractedCell()))
-    lines = [["document", *names]]
-    for row in rows:
-        pairs = zip(fields, row.cells, strict=True)
-        values = (value for pair in pairs for value in _values(*pair).values())
-        lines.append([row.document, *map(as_answer, values)])
-    return csv_text(lines)
-
-
-def _arrow(fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> pa.Table:
-    import pyarrow as pa
-
-    columns = {"document": pa.array([row.document for row in rows], pa.string())}
+def _columns(
+    fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]
+) -> Iterator[tuple[str, str, Sequence[Any]]]:
+    """Yields the name, the type and the cells of each column."""
+    yield "document", "text", [row.document for row in rows]
     for number, field in enumerate(fields):
-        kind = kind_of(json.loads(field.schema))
-        types = (
-            _arrow_type(kind), pa.string(), pa.int64(), pa.int64(), pa.string(), pa.float64(),
-            pa.string(),
-        )  # fmt: skip
-        table = [_values(field, row.cells[number]) for row in rows]
-        for name, form in zip(_values(field, ExtractedCell()), types, strict=True):
-            cells = [values[name] for values in table]
-            if name == column(field):
-                cells = [_arrow_value(kind, value) for value in cells]
-            columns[name] = pa.array(cells, form)
-    return pa.table(columns)
+        name, cells = column(field), [row.cells[number] for row in rows]
+        yield name, kind_of(json.loads(field.schema)), [cell.value for cell in cells]
+        yield f"{name}.unit", "text", [cell.unit for cell in cells]
+        yield f"{name}.start", "integer", [c.span.start if c.span else None for c in cells]
+        yield f"{name}.end", "integer", [c.span.end if c.span else None for c in cells]
+        yield f"{name}.place", "text", [cell.place for cell in cells]
+        yield f"{name}.confidence", "number", [cell.confidence for cell in cells]
+        yield f"{name}.reason", "text", [cell.reason for cell in cells]
 
 
-def _arrow_type(kind: str) -> pa.DataType:
+def _arrow(columns: Sequence[tuple[str, str, Sequence[Any]]]) -> pa.Table:
     import pyarrow as pa
 
     types = {
         "number": pa.float64(), "integer": pa.int64(), "yes_no": pa.bool_(), "date": pa.date32(),
     }  # fmt: skip
-    return types.get(kind, pa.string())
+    arrays = [
+        pa.array([_arrow_value(kind, cell) for cell in cells], types.get(kind, pa.string()))
+        for _, kind, cells in columns
+    ]
+    return pa.Table.from_arrays(arrays, [name for name, *_ in columns])
 
 
 def _arrow_value(kind: str, value: JSON) -> Any:  # noqa: ANN401 -- of many types
