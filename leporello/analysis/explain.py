@@ -9,14 +9,11 @@ from typing import Any
 
 from leporello.analysis.example_trace import ChunkCover, ExampleTrace, gold_of, trace_example
 from leporello.analysis.finished import FinishedJob, FinishedRun, check_document
-from leporello.analysis.funnel import answer_score
+from leporello.analysis.funnel import answer_score, chunk_spans
 from leporello.config import Pipeline
-from leporello.core.calls.contracts import asks_question
-from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError
-from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage
-from leporello.core.protocols import Chunker, RendersPrompt
+from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example, Prediction, Read, Span
 from leporello.engine.results.finished import empty_prediction, prediction_from_row
 from leporello.engine.results.serialization import read_from_row
@@ -92,7 +89,7 @@ def _explained(job: FinishedJob, example: Example) -> Explanation | None:
         prediction = prediction_from_row(row.prediction)
     by_metric = {} if failure else statistics.statistics
     stage = failure["stage"] if failure else ""
-    chunks = () if stage in ("task", "chunker") else _chunks(stages.chunker, example)
+    chunks = () if stage in ("task", "chunker") else chunk_spans(stages.chunker, example)
     names, gold, cover = (job.pipeline, job.task), gold_of(example), ChunkCover.of(chunks)
     score = answer_score(row, metrics)
     changes = (
@@ -123,12 +120,6 @@ def _passages(job: FinishedJob, example: Example, prediction: Prediction) -> Map
     by_key = {(p.kind, p.reading, p.spans): p for p in stored if isinstance(p, Passage)}
     keys = ((r, (p.kind, p.text, p.spans)) for r, p in prediction.passages.items())
     return {rank: by_key[key] for rank, key in keys if key in by_key}
-
-
-def _chunks(chunker: Chunker, example: Example) -> tuple[Span, ...]:
-    question = example.question if asks_question(chunker) else ""
-    with collect_notes():  # the run has already stored the notes
-        return tuple(chunk.span for chunk in divide(chunker, example.document, question))
 
 
 def _input(

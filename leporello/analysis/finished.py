@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -123,14 +124,9 @@ class FinishedJob:
 
     def finished(self) -> Iterator[tuple[Example, FinishedRow]]:
         """Yields finished examples with their results; raises UserError for changed data."""
-        rows = FinishedExamples(self.files)
-        for example in self.examples():
-            if rows.next is None:  # --limit left out the others
-                return
-            if row := rows.take(example.id):
-                check_document(self.name, example, row)
+        for example, [row] in finished_examples([self]):
+            if row:
                 yield example, row
-        rows.check_end(self.name)
 
     def answers(self, count: int) -> Iterator[tuple[Example, Prediction]]:
         """Yields at most `count` examples with predictions, evenly spread over the task."""
@@ -144,8 +140,28 @@ class FinishedJob:
                 yield example, chosen[example.id]
 
 
-class FinishedExamples:
-    """Reads the finished examples of one pipeline on one task in task order."""
+def finished_examples(
+    jobs: Sequence[FinishedJob],
+) -> Iterator[tuple[Example, tuple[FinishedRow | None, ...]]]:
+    """Yields examples of a task with the results of each job, None if a job has not finished it.
+
+    Raises UserError if the data have changed.
+    """
+    readers = [_ResultReader(job.files) for job in jobs]
+    # `--limit` leaves out the examples after the last finished one.
+    for example in takewhile(lambda _: any(r.next for r in readers), jobs[0].examples()):
+        rows = tuple(reader.take(example.id) for reader in readers)
+        for job, row in zip(jobs, rows, strict=True):
+            if row:
+                check_document(job.name, example, row)
+        if any(rows):
+            yield example, rows
+    for job, reader in zip(jobs, readers, strict=True):
+        reader.check_end(job.name)
+
+
+class _ResultReader:
+    """Reads the results of one pipeline on one task in task order."""
 
     def __init__(self, files: JobFiles) -> None:
         self._examples = files.examples()

@@ -5,31 +5,24 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import accumulate, takewhile
+from itertools import accumulate
 from pathlib import Path
 
 from leporello.analysis.example_trace import (
     STAGES,
     ChunkCover,
     ExampleTrace,
-    Gold,
     gold_of,
     trace_example,
 )
-from leporello.analysis.finished import (
-    FinishedExamples,
-    FinishedJob,
-    FinishedRun,
-    check_document,
-)
+from leporello.analysis.finished import FinishedJob, FinishedRun, finished_examples
 from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.memory import memo_key
 from leporello.core.errors import UserError
 from leporello.core.notes import collect_notes
 from leporello.core.protocols import Chunker
-from leporello.core.records import Example
+from leporello.core.records import Example, Span
 from leporello.engine.failures import ExampleError
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.selection import document_chunks
@@ -56,54 +49,34 @@ def answer_score(finished: FinishedRow, metrics: Mapping[str, Metric]) -> float 
 
 def _of_task(jobs: Sequence[FinishedJob]) -> Iterator[ExampleTrace]:
     factory = StageFactory()
-    readers = [
-        _JobReader(
-            (job.pipeline, job.task),
-            factory.stage(job.point.stages["chunker"]),
-            FinishedExamples(job.files),
-            job.metrics,
-        )
-        for job in jobs
-    ]
-    # Reading the data stops after the last finished example of all jobs.
-    for example in takewhile(lambda _: any(r.rows.next for r in readers), jobs[0].examples()):
-        results = [(reader, reader.rows.take(example.id)) for reader in readers]
-        gold = gold_of(example) if any(result for _, result in results) else None
-        yield from (reader.trace(example, gold, result) for reader, result in results if result)
-    for job, reader in zip(jobs, readers, strict=True):
-        reader.rows.check_end(f"{job.run.directory.path}: {job.task}")
+    chunkers = [factory.stage(job.point.stages["chunker"]) for job in jobs]
+    metrics = [job.metrics for job in jobs]
+    for example, rows in finished_examples(jobs):
+        gold = gold_of(example)
+        for job, chunker, scorers, row in zip(jobs, chunkers, metrics, rows, strict=True):
+            if row:
+                cover = _cover(chunker, example) if gold and row.prediction else ChunkCover.of(())
+                score, names = answer_score(row, scorers), (job.pipeline, job.task)
+                yield trace_example(names, example, gold, cover, row, score=score)
 
 
-@dataclass(frozen=True)
-class _JobReader:
-    """Traces the examples of one pipeline on one task."""
+def _cover(chunker: Chunker, example: Example) -> ChunkCover:
+    # Most chunkers ignore the question, so one index serves all questions of a document.
+    key = ("chunk cover", memo_key(chunker), example.question if asks_question(chunker) else "")
+    cover: ChunkCover = example.document.memo(
+        key, lambda: ChunkCover.of(chunk_spans(chunker, example))
+    )
+    return cover
 
-    job: tuple[str, str]
-    chunker: Chunker
-    rows: FinishedExamples
-    metrics: Mapping[str, Metric]
 
-    def trace(self, example: Example, gold: Gold | None, finished: FinishedRow) -> ExampleTrace:
-        cover = ChunkCover.of(())
-        if gold:
-            # Offsets of another version of the document would point to other text.
-            check_document(self.job[1], example, finished)
-        if gold and finished.prediction:
-            # Most chunkers ignore the question, so one index serves all questions of a document.
-            question = example.question if asks_question(self.chunker) else ""
-            key = ("chunk cover", memo_key(self.chunker), question)
-            cover = example.document.memo(key, partial(self._cover, example))
-        score = answer_score(finished, self.metrics)
-        return trace_example(self.job, example, gold, cover, finished, score=score)
-
-    def _cover(self, example: Example) -> ChunkCover:
-        try:
-            with collect_notes():  # the run has already stored the notes
-                chunks = document_chunks(self.chunker, example)
-        except ExampleError as error:
-            message = f"the chunker fails, although it succeeded in the run: {error.message}"
-            raise UserError(f"example {example.id!r}: {message}") from error
-        return ChunkCover.of(chunk.span for chunk in chunks)
+def chunk_spans(chunker: Chunker, example: Example) -> tuple[Span, ...]:
+    """Returns the chunks of an example's document; raises UserError if the chunker fails now."""
+    try:
+        with collect_notes():  # the run has already stored the notes
+            return tuple(chunk.span for chunk in document_chunks(chunker, example))
+    except ExampleError as error:
+        message = f"the chunker fails, although it succeeded in the run: {error.message}"
+        raise UserError(f"example {example.id!r}: {message}") from error
 
 
 _IDS = 10  # ids of lost examples per stage

@@ -13,7 +13,6 @@ from leporello.analysis.example_trace import STAGES
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.results.finished import FinishedRow
-from leporello.engine.task_examples import examples_of
 from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics import Metric
 from leporello.report.example_details import Detail, job_detail
@@ -75,9 +74,8 @@ def pack(
     """
     scorers = metrics_of_run(jobs[0].job.signature, metrics)
     try:
-        rows = with_data(jobs, examples_of(jobs[0].job.source, task))
         detail = Detail(jobs, characters, Prompts())
-        return _Packing(Packed(task, jobs), scorers, facts, detail).pack(rows, inputs)
+        return _Packing(Packed(task, jobs), scorers, facts, detail).pack(with_data(jobs), inputs)
     except UserError as error:
         note = f"{task}: shown without its documents: {error}"
     detail = Detail(jobs, characters, Prompts())

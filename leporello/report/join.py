@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import groupby
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.analysis.example_trace import ExampleTrace
-from leporello.analysis.finished import FinishedExamples, FinishedJob, check_document
+from leporello.analysis.finished import FinishedJob, finished_examples
 from leporello.analysis.funnel import trace_examples
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
@@ -44,20 +44,10 @@ class JoinedExample:
     rows: tuple[FinishedRow | None, ...]  # by job; None if it has not finished the example
 
 
-def with_data(jobs: Sequence[JobRows], examples: Iterable[Example]) -> Iterator[JoinedExample]:
+def with_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
     """Yields the finished examples, in task order; raises UserError if the data have changed."""
-    readers = [FinishedExamples(job.job.files) for job in jobs]
-    for example in examples:
-        rows = tuple(reader.take(example.id) for reader in readers)
-        for job, row in zip(jobs, rows, strict=True):
-            if row:
-                check_document(job.label, example, row)
-        if any(rows):
-            yield JoinedExample(example.id, example, rows)
-        if not any(reader.next for reader in readers):
-            return
-    for job, reader in zip(jobs, readers, strict=True):
-        reader.check_end(job.label)
+    for example, rows in finished_examples([job.job for job in jobs]):
+        yield JoinedExample(example.id, example, rows)
 
 
 def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:

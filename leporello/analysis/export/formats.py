@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from leporello.analysis.export.submission import few
-from leporello.analysis.finished import FinishedExamples, FinishedJob, FinishedRun, check_document
+from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.config import Pipeline
 from leporello.core.coverage import Coverage
 from leporello.core.environment.extras import require
@@ -203,14 +203,12 @@ def write_pan(run: Path, folder: Path) -> list[Path]:
 
 def _solutions(job: FinishedJob) -> Iterator[tuple[int, tuple[str, dict[str, JSON]]]]:
     """Yields the number of each problem, its id, and its solution; empty if it is not valid."""
-    rows = FinishedExamples(job.files)
+    rows = {example.id: row for example, row in job.finished()}
     for place, example in enumerate(job.examples(), 1):
         problem = _PROBLEM.fullmatch(example.id)
-        if row := rows.take(example.id):
-            check_document(job.name, example, row)
+        row = rows.get(example.id)
         text = row.prediction["prediction"] if row and row.prediction else ""
         yield int(problem[1]) if problem else place, (example.id, _solution(text, example))
-    rows.check_end(job.name)
 
 
 def _solution(text: str, example: Example) -> dict[str, JSON]:
