@@ -1,6 +1,6 @@
 """Compares the estimates of `tune` with scores on further documents.
 
-    python -m benchmarks.tuning --data DATA [--task T …] [--metric M] [--pipeline P] [--space FILE]
+    python -m benchmarks.tuning --data DATA [--task T …] [--metric M] [--pipeline P]
         [--budget 5m] [--repeats 10] --out FOLDER
 
 Each repeat tunes on a random half of each task's documents, and scores the chosen point on the
@@ -92,15 +92,13 @@ def main() -> None:
     parser.add_argument("--task", action="append")
     parser.add_argument("--metric", default="f1")
     parser.add_argument("--pipeline", default="best-sentence")
-    parser.add_argument("--space", type=Path)
     parser.add_argument("--budget", default="5m")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     if options.data:
         os.environ["LEPORELLO_DATA"] = str(options.data.absolute())
-    choices = () if options.space else CHOICES[options.pipeline]
-    loaded, space, fixed = load_space((), choices, options.pipeline, options.space)
+    loaded, space, fixed = load_space((), CHOICES[options.pipeline], options.pipeline)
     shipped = fixed.point(first)[0]
     specs = loaded.tasks_named(options.task or TASKS)
     tasks = [tuned_task(task, options.metric, None) for task in specs]

@@ -135,8 +135,8 @@ def tune(
 ) -> None:
     """Search the parameters of a pipeline, and score the best values on held-out documents.
 
-    The search covers the sweeps and ranges that are declared in the YAML, by --set
-    retriever.k=2,4,8 or --set 'retriever.k={range: [1, 64], log: true}', or in the file of --space.
+    The search covers the sweeps and ranges that are declared in the YAML, or by --set
+    retriever.k=2,4,8 and --set 'retriever.k={range: [1, 64], log: true}'.
     Run the same command again to resume.
     """
     from leporello.tuning import tune as search

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
-from pathlib import Path
 
 from leporello.config.builder import ConfigBuilder
 from leporello.config.config import Config
 from leporello.config.layers import Layers, Override, parse_override
-from leporello.config.space import Space, space_of
+from leporello.config.space import Space
 from leporello.config.specs import PipelineSpec, Place, TaskSpec
 from leporello.config.sweeps import is_choice, spec_of
 from leporello.core.calls.contracts import check_files as check_stage_files
@@ -42,19 +41,14 @@ def load_config(
 
 
 def load_space(
-    files: Sequence[ConfigSource],
-    overrides: Sequence[str] = (),
-    name: str = "",
-    space: Path | None = None,
+    files: Sequence[ConfigSource], overrides: Sequence[str] = (), name: str = ""
 ) -> tuple[Config, Space, Space]:
     """Reads a config for `tune`, where the sweeps and ranges of one pipeline are choices.
 
-    `space` is a file with more choices, by path. Returns the config, the pipeline with all choices,
-    and the pipeline with its own choices only.
+    Returns the config, the pipeline with all choices, and the pipeline with its own choices only.
     """
-    parsed = build_all(overrides, parse_override)
-    chosen = [*parsed, *(space_of(space) if space else ())]
-    fixed = [override for override in parsed if not is_choice(override.value)]
+    chosen = build_all(overrides, parse_override)
+    fixed = [override for override in chosen if not is_choice(override.value)]
     (loaded, opened), (_, shipped) = (
         _load(files, settings, [name] * bool(name), True) for settings in (chosen, fixed)
     )

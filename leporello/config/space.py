@@ -9,13 +9,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from leporello.config.layers import SETTABLE, Override
 from leporello.config.specs import PipelineSpec
-from leporello.core.errors import ConfigError, Fault, did_you_mean
-from leporello.core.yaml.tree import Tree, read_tree
+from leporello.core.errors import ConfigError, Fault
+from leporello.core.yaml.tree import Tree
 
 _DIGITS = 4  # significant digits of a number that is chosen from a range
 
@@ -145,18 +143,3 @@ def _pick_and_record(
 ) -> float:
     choices.setdefault(path, choice)
     return picked[path] if path in picked else first(path, choice)
-
-
-def space_of(file: Path) -> list[Override]:
-    """Returns the choices of a file of `PATH: CHOICES` as overrides."""
-    tree = read_tree(file)
-    faults = [] if tree.items else [tree.fault("must be a mapping: `retriever.k: [2, 4, 8]`")]
-    for name, child in tree.items.items():
-        if name.partition(".")[0] not in SETTABLE:
-            keys = did_you_mean(name.partition(".")[0], SETTABLE)
-            faults.append(child.fault(f"{name!r} is not a path such as retriever.k{keys}"))
-    if faults:
-        raise ConfigError(faults)
-    lists = {name: child for name, child in tree.items.items() if isinstance(child.value, list)}
-    swept = {name: child.with_value({"sweep": child}) for name, child in lists.items()}
-    return [Override((*name.split("."),), child) for name, child in (tree.items | swept).items()]

@@ -225,7 +225,6 @@ class TuneOptions(ConfigOptions):
             pipeline]
         budget: Stop after a time, a cost, or a number of points: 30m, $2 or 200 runs.
         metric: Choose by this metric. [default: the first metric of each task]
-        space: Read further choices from a YAML file: `retriever.k: [2, 4, 8]`.
         cost: Search for cheap parameters too, and report the best score at each cost, in this unit.
         split: Use this split of every task.
         limit: Use at most this many examples per task.
@@ -238,7 +237,6 @@ class TuneOptions(ConfigOptions):
     _: KW_ONLY
     budget: str = "30m"
     metric: str = ""
-    space: Path | None = None
     cost: Literal["characters", "tokens", "dollars"] | None = None
     split: str = ""
     limit: int | None = None

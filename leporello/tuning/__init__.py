@@ -4,7 +4,6 @@ It may import `config`, `engine` and the statistics of `analysis`, and does not 
 with `tune`.
 """
 
-from leporello.tuning.record import Tuned
-from leporello.tuning.tune import tune
+from leporello.tuning.tune import Tuned, tune
 
 __all__ = ["Tuned", "tune"]

@@ -1,13 +1,15 @@
-"""Finds the best choices of a pipeline, and estimates their score on other documents."""
+"""Finds the best choices of a pipeline, and writes them with an estimate on other documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -15,18 +17,96 @@ from leporello.cache.store import Cache
 from leporello.config import PipelineSpec, load_space
 from leporello.config.loading import check_files
 from leporello.config.space import Space, first
+from leporello.config.specs import shortened
+from leporello.core import __version__
 from leporello.core.errors import UserError
 from leporello.core.files import check_own, read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
+from leporello.core.yaml.scalars import write_yaml
 from leporello.jobs.directory import safe_name
 from leporello.jobs.options import TuneOptions, takes
 from leporello.models.locate import cache_directory
 from leporello.tuning.account import Account, parse_budget
-from leporello.tuning.documents import Round, leading, rounds_of, tuned_task
-from leporello.tuning.evaluation import Estimates, Evaluator, Measured
-from leporello.tuning.record import TUNED, Tuned, write_config
+from leporello.tuning.documents import Documents, Round, leading, rounds_of, tuned_task
+from leporello.tuning.evaluation import Estimate, Estimates, Evaluator, Measured
 from leporello.tuning.search import LEAST, SHARES, PointSearch, ScoredPoint
+
+_TUNED = "Chosen by `tune` on"  # in every file that it writes
+_ELSEWHERE = ("pipeline", "config", "tasks", "metrics")  # fields that the file has in other places
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Result of `tune`. The baseline is the pipeline as declared, without any choice."""
+
+    pipeline: str  # name of the tuned pipeline
+    config: Path  # file that declares it
+    tasks: tuple[str, ...]  # names of the tasks
+    metrics: Mapping[str, str]  # name of the score of each task, by task
+    chosen: Mapping[str, float | str]  # chosen values by path; empty if the baseline was best
+    points: int  # number of points that were scored, including the baseline
+    stopped: int  # number of points that were stopped early
+    refused: int  # number of proposals that stages refused
+    documents: int  # number of documents that the points were chosen on
+    score: float  # mean of the tasks' scores on these documents
+    gain: Estimate  # difference to the baseline on these documents
+    apart: int  # number of documents that were kept apart from the search
+    estimate: Estimate  # mean of the tasks' scores on the documents kept apart
+    apart_gain: Estimate  # difference to the baseline on the documents kept apart
+    optimism: float  # points by which `score` exceeds `estimate`
+    # Points by which the baseline scores lower on the documents kept apart; may be negative.
+    harder: float
+    searches: int  # number of searches; if several, each document was kept apart from one of them
+    # Scores of the baseline and the tuned pipeline on both sides, by task.
+    by_task: Mapping[str, Mapping[str, float]]
+    front: tuple[Mapping[str, JSON], ...]  # choices, score and cost of the Pareto front of points
+    seed: int  # seed of the division of documents and of the proposals
+    cost: str = ""  # unit of the costs; empty if the search ignored them
+
+
+def write_config(
+    file: Path,
+    result: Tuned,
+    chosen: PipelineSpec,
+    documents: Documents,
+    evaluator: Evaluator,
+) -> None:
+    """Writes the chosen pipeline with all its parameters, and a record of its search."""
+    declared: dict[str, Any] = {
+        "description": f"{_TUNED} {', '.join(result.tasks)}",
+        "tasks": [*result.tasks],
+        **chosen.resolved(),
+        "tuned": _record(result, documents, evaluator),
+    }
+    write_yaml(file, {"pipelines": {result.pipeline: declared}})
+
+
+def _record(result: Tuned, documents: Documents, evaluator: Evaluator) -> dict[str, JSON]:
+    account = evaluator.account
+    fields = {name: value for name, value in asdict(result).items() if name not in _ELSEWHERE}
+    record: dict[str, JSON] = {
+        **json.loads(json.dumps(fields)),
+        "tasks": {name: _task(evaluator, name, documents[name]) for name in result.tasks},
+        "budget": account.text,
+        "seconds": round(account.spent.seconds, 1),
+        "dollars": account.spent.dollars if account.is_priced else None,
+        "leporello": __version__,
+    }
+    return record
+
+
+def _task(evaluator: Evaluator, name: str, documents: Sequence[str]) -> dict[str, JSON]:
+    task = evaluator.tasks[name]
+    texts = {
+        shortened(example.document.sha256) for key in documents for example in task.documents[key]
+    }
+    return {
+        "data": task.data,
+        "metric": task.metric.headline,
+        "signature": task.metric.signature,
+        "documents": [*sorted(texts)],
+    }
 
 
 @takes(TuneOptions)
@@ -38,20 +118,18 @@ def tune(options: TuneOptions) -> Tuned:
     limits = parse_budget(options.budget)
     if find_spec("optuna") is None:
         raise UserError("tune needs Optuna: install it with `pip install 'leporello[tune]'`")
-    loaded, choices, fixed = load_space(
-        options.config, options.settings, options.pipeline, options.space
-    )
+    loaded, choices, fixed = load_space(options.config, options.settings, options.pipeline)
     if not choices.check():
         raise UserError(
             f"{choices.name} has no choices: give some by --set retriever.k=2,4,8 or"
-            " --set 'retriever.k={range: [1, 64], log: true}', by --space, or in the YAML"
+            " --set 'retriever.k={range: [1, 64], log: true}', or in the YAML"
         )
     baseline, _ = fixed.point(first)
     selected = loaded.select_tasks(baseline, options.tasks)
     file = options.out or Path("tuned") / f"{safe_name(choices.name)}.yaml"
     if file.suffix not in (".yaml", ".yml"):
         raise UserError(f"--out {file}: must be a YAML file, such as {file.name}.yaml")
-    check_own(file, TUNED)
+    check_own(file, _TUNED)
     check_files([baseline])
     split = options.split
     tuned = [

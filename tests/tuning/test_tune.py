@@ -102,15 +102,13 @@ def test_tasks_have_equal_weight(folder: Path) -> None:
 
 
 def test_numbers_are_chosen_from_ranges_and_stages_from_lists(folder: Path) -> None:
-    (folder / "space.yaml").write_text("combiner: [Stuff, {class: ReadEach, keep: [vote, join]}]\n")
-    _, space, fixed = load_space(
-        [folder / "mine.yaml"], ["retriever.k=1,2"], "open", folder / "space.yaml"
-    )
+    combiner = "combiner=Stuff,{class: ReadEach, keep: [vote, join]}"
+    _, space, fixed = load_space([folder / "mine.yaml"], ["retriever.k=1,2", combiner], "open")
     assert sorted(space.check()) == [
         "combiner", "combiner:ReadEach.keep", "reader.words", "retriever.k",
     ]  # fmt: skip
     assert fixed.point(first)[0].stages["retriever"].params == {"k": 1}
-    arguments = ("tune", "open", "--config", "mine.yaml", "--json", "--space", "space.yaml")
+    arguments = ("tune", "open", "--config", "mine.yaml", "--json", "--set", combiner)
     result = tuned(folder, "--task", "rows", "--budget", "40 runs", arguments=arguments)
     assert result["score"] == 100.0
     assert result["chosen"]["reader.words"] == 3
