@@ -19,67 +19,26 @@ from leporello.core.environment.classes import ClassError, built_ins, find_class
 from leporello.core.protocols import KINDS, LOADER, METRIC, TASK, Kind, MetricEntry
 from leporello.core.records import JSON
 from leporello.core.training import Training
+from leporello.core.yaml.tree import read_tree
 
 _KINDS = (*KINDS.values(), LOADER, TASK, METRIC)
 _TEXT: JSON = {"type": "string"}
-_TEXTS: JSON = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
-_STAGES = {
-    "chunker": "Divides a document into chunks; `Whole` if left out",
-    "enricher": "Makes passages from the chunks, such as summaries; none if left out",
-    "retriever": "Selects chunks for a question; `All` if left out",
-    "reader": "Answers from the selected passages",
-    "combiner": "Makes one answer from the reader's outputs; `Stuff` if left out",
-}
+_SETTINGS: Mapping[str, type] = {"budget": Budget, "train": Training, "placement": Placement}
 
 
 def schema() -> dict[str, JSON]:
     """Returns the schema; the parameters of plug-ins in files are not checked."""
-    default = _closed(
-        pipeline=_described("Default pipeline", _TEXT),
-        task=_described("Default task of pipelines without `tasks`", _TEXT),
-        pipelines=_mapping("Default pipelines by task, for tasks that have their own", _TEXT),
-    )
-    stages = {key: _described(text, {"$ref": f"#/$defs/{key}"}) for key, text in _STAGES.items()}
-    pipeline = _closed(
-        **stages,
-        readers=_mapping(
-            "Readers by role: `answer` is the reader; other roles are used by a stage's `role`",
-            {"$ref": "#/$defs/reader"},
-        ),
-        extends=_described("Pipeline from which this one inherits all other keys", _TEXT),
-        model=_described("Name of a model that replaces the reader's", _TEXT),
-        description=_described("Description for `list`", _TEXT),
-        tuned=_described(
-            "Record of the search that chose it, as `tune` writes it", {"type": "object"}
-        ),
-        tasks=_described("Default tasks of the pipeline", _TEXTS),
-        normalised=_described(
-            "Whether answers are brought into the form that the task's metrics read",
-            {"type": "boolean", "default": False},
-        ),
-        abstain=_described(
-            "Confidence below which an answer is withheld, as if the document had none",
-            {"type": "number", "minimum": 0, "maximum": 1},
-        ),
-        budget=_described("Limits on the cost of one question", _settings(Budget)),
-        train=_described("How `train` trains the reader", _settings(Training)),
-        placement=_described("Where a run works; no result depends on it", _settings(Placement)),
-    )
-    top = _closed(
-        default=_described(
-            "Default pipeline and task", {**default, "required": ["pipeline", "task"]}
-        ),
-        pipelines=_mapping("Pipelines by name", pipeline),
-        tasks=_mapping("Tasks by name", {"$ref": "#/$defs/task"}),
-        collections=_mapping("Files, folders or patterns by name of a collection", _TEXTS),
-        suites=_mapping("Papers' tables by name", _suite()),
-    )
+    top: Any = read_tree(Path(__file__).with_name("schema.yaml")).plain()
+    pipeline = top["pipelines"]["additionalProperties"]["properties"]
+    for key, cls in _SETTINGS.items():
+        pipeline[key] |= _settings(cls)
+    top["suites"]["additionalProperties"] = _suite()
     values: dict[Any, tuple[str, JSON]] = {}
     kinds = {kind.key: _kind(kind, values) for kind in _KINDS}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Leporello pipelines",
-        **top,
+        **_closed(**top),
         "$defs": {**kinds, **dict(values.values())},
     }
 
