@@ -46,6 +46,7 @@ class Web:
         self.requests.append((handler.command, path, request.headers.get("range")))
         secret = base64.b64encode(f"me:{self.password}".encode()).decode()
         handler.close_connection = True
+        handler.protocol_version = "HTTP/1.0"  # otherwise clients would use the connection again
         if self.password and request.headers.get("authorization") != f"Basic {secret}":
             handler.send_error(401)
         elif status := self.status or failing:
