@@ -26,14 +26,8 @@ GRIDS: dict[str, tuple[Rows, int, str]] = {
      "\t2023\t2024\nRiga\t1\t2\n\t3\t4"),
     "a row without text": (cells("A|B", "|", "1|2"), 1, "A\tB\n1\t2"),
     "a cell over rows": (
-        [
-            *cells("Port|2023|2024"),
-            [Cell("Libau", rows=2), *map(Cell, ("31", "33"))],
-            *cells("41|43"),
-        ],
-        1,
-        "Port\t2023\t2024\nLibau\t31\t33\nLibau\t41\t43",
-    ),
+     [*cells("Port|2023|2024"), [Cell("Libau", rows=2), Cell("31"), Cell("33")], *cells("41|43")],
+     1, "Port\t2023\t2024\nLibau\t31\t33\nLibau\t41\t43"),
     "a cell over columns": (
      [*cells("Port|2023|2024", "Riga|1|2"), [Cell("Libau"), Cell("closed", columns=2)]], 1,
      "Port\t2023\t2024\nRiga\t1\t2\nLibau\tclosed\tclosed"),

@@ -5,6 +5,7 @@ import html
 import io
 import json
 import re
+import struct
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,15 +85,18 @@ def pptx(story: Story) -> bytes:
 
 def page(story: Story) -> str:
     """Writes XHTML."""
-    rows = ("".join(f"<td>{html.escape(c)}</td>" for c in row) for row in story.rows)
     body = "".join(
         f"<h{level}>{html.escape(heading)}</h{level}>"
         + "".join(f"<p>{html.escape(text)}</p>" for text in body)
         for level, heading, body in story.sections
     )
-    table = "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>" * bool(story.rows)
     head = "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>T</title></head>"
-    return f"{head}<body>{body}{table if story.rows else ''}</body></html>"
+    return f"{head}<body>{body}{_html_table(story.rows)}</body></html>"
+
+
+def _html_table(rows: Rows) -> str:
+    cells = ("".join(f"<td>{html.escape(c)}</td>" for c in row) for row in rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>" if rows else ""
 
 
 def epub(story: Story) -> bytes:
@@ -180,12 +184,8 @@ def latex(story: Story) -> str:
         return "".join(_TEX.get(c, c) for c in text)
 
     def section(level: int, heading: str, body: Sequence[str]) -> str:
-        return "\n\n".join(
-            [
-                f"\\{'sub' * (level - 1)}section{{{escaped(heading)}}} % a comment",
-                *map(escaped, body),
-            ]
-        )
+        title = f"\\{'sub' * (level - 1)}section{{{escaped(heading)}}} % a comment"
+        return "\n\n".join([title, *map(escaped, body)])
 
     rows = " \\\\\n".join(" & ".join(map(escaped, row)) for row in story.rows)
     table = f"\n\\begin{{tabular}}{{ll}}\n{rows}\n\\end{{tabular}}\n" if rows else ""
@@ -198,12 +198,9 @@ def rtf(story: Story) -> str:
 
     def escaped(text: str) -> str:
         units = text.encode("utf-16-le")
-        codes = (
-            int.from_bytes(units[i : i + 2], "little", signed=True) for i in range(0, len(units), 2)
-        )
-        return "".join(
-            chr(c) if 32 <= c < 127 and chr(c) not in "\\{}" else f"\\u{c}?" for c in codes
-        )
+        codes = struct.unpack(f"<{len(units) // 2}h", units)
+        plain = {*map(chr, range(32, 127))} - {*"\\{}"}
+        return "".join(chr(c) if c > 0 and chr(c) in plain else f"\\u{c}?" for c in codes)
 
     texts = [text for _, heading, body in story.sections for text in (heading, *body)]
     rows = ("".join(escaped(c) + "\\cell " for c in row) + "\\row\n" for row in story.rows)
@@ -219,10 +216,7 @@ def jats(story: Story) -> str:
         open_ = level
         body += f"<title>{html.escape(heading)}</title>"
         body += "".join(f"<p>{html.escape(text)}</p>" for text in paragraphs)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in story.rows
-    )
-    table = f"<table-wrap><table>{rows}</table></table-wrap>" if rows else ""
+    table = f"<table-wrap>{_html_table(story.rows)}</table-wrap>" if story.rows else ""
     return f"<?xml version='1.0'?><article><body>{body}{table}{'</sec>' * open_}</body></article>"
 
 

@@ -200,9 +200,8 @@ def test_columns_rename_fields(tmp_path: Path) -> None:
     check(JsonLines(path, columns=NAMES))
     nameless = JsonLines(path, columns={"document": "query"})
     assert [e.id for e in nameless.examples()] == [str(n) for n in range(1, 11)]
-    with pytest.raises(
-        ConfigError, match=r"rows\.jsonl:1: has no column 'answers\.txt'; did you mean"
-    ):
+    fault = r"rows\.jsonl:1: has no column 'answers\.txt'; did you mean"
+    with pytest.raises(ConfigError, match=fault):
         JsonLines(path, columns={**NAMES, "references": "answers.txt"}).check()
     with pytest.raises(ValueError, match="unknown field 'qestion'; did you mean 'question'"):
         JsonLines(path, columns={"qestion": "query"})
@@ -307,28 +306,15 @@ def test_a_webdataset_is_read_as_documents_with_rows(tmp_path: Path) -> None:
     assert [e.document.title for e in examples[:3]] == ["T", "two", "M"]
     assert ["three" in examples[2].document.text, examples[2].fault] == [True, ""]
     assert "a-2.tar:2: the row is larger" in examples[4].fault
-    layout = [*task.layout()]
-    again = [e for d in reversed(layout) for e in task.examples_of([d], 0)]
-    assert sorted((e.id, e.document.text) for e in again) == sorted(
-        (e.id, e.document.text) for e in examples
-    )
+    again = [e for d in [*task.layout()][::-1] for e in task.examples_of([d], 0)]
+    texts = [sorted((e.id, e.document.text) for e in read) for read in (again, examples)]
+    assert texts[0] == texts[1]
     tar(tmp_path / "a-3.tar", {"f.txt": b"x", "f.json": b"[1]"})
     with pytest.raises(ConfigError, match=r"a-3\.tar:1: a row must be an object"):
         task.check()
     tar(tmp_path / "a-3.tar", {"f.txt": b"x", "f.md": b"y"})
     with pytest.raises(UserError, match="'f' has several documents or JSON files: f"):
         task.check()
-
-
-CONFIGS = [
-    {
-        "config_name": "default",
-        "data_files": [
-            {"split": "train", "path": "data/train-*"},
-            {"split": "test", "path": ["odd/*.parquet"]},
-        ],
-    }
-]
 
 
 def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,13 +327,16 @@ def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.Mo
         "odd/1.parquet": (tmp_path / "1.parquet").read_bytes(),
         "more/dev.jsonl": json_lines(RENAMED),
     }
+    train = {"split": "train", "path": "data/train-*"}
+    parts = [train, {"split": "test", "path": ["odd/*.parquet"]}]
+    configs = [{"config_name": "default", "data_files": parts}]
     with serving(Web()) as web:
         monkeypatch.setenv("HF_ENDPOINT", web.url)
         listed = [
             {"rfilename": p, "size": len(c), "blobId": hashlib.sha1(c).hexdigest()}  # noqa: S324 -- as in git
             for p, c in files.items()
         ]
-        facts = {"id": "me/set", "siblings": listed, "cardData": {"configs": CONFIGS}}
+        facts = {"id": "me/set", "siblings": listed, "cardData": {"configs": configs}}
         web.files["/api/datasets/me/set"] = json.dumps(facts).encode()
         web.files |= {f"/datasets/me/set/resolve/main/{p}": c for p, c in files.items()}
         url = to_path("hf://datasets/me/set")

@@ -1,6 +1,5 @@
 """Tests of the corpora of the Shuffle Test's paper, and of Scientific Papers."""
 
-import json
 import sys
 import zipfile
 from pathlib import Path
@@ -24,9 +23,8 @@ def texts(task: ShuffleTest) -> list[str]:
 
 def test_bills_are_the_first_thousand_split_by_punkt(tmp_path: Path) -> None:
     rows = [{"bill_id": f"b{n}", "text": TEXT} for n in range(1002)]
-    write_rows(
-        tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl", {"bill_id": "e", "text": " "}, *rows
-    )
+    file = tmp_path / "billsum/us_test_data_final_OFFICIAL.jsonl"
+    write_rows(file, {"bill_id": "e", "text": " "}, *rows)
     task = ShuffleTest(corpus="billsum", split="test", unit="punkt", data=tmp_path, shuffles=1,
                        block_sizes=(1,))  # fmt: skip
     ids = texts(task)
@@ -47,11 +45,10 @@ def test_posts_are_the_last_thousand_and_the_others_are_for_training(tmp_path: P
 
 
 def test_articles_are_a_list_of_objects(tmp_path: Path) -> None:
-    file = tmp_path / "shuffle_test/coherence_test_set.json"
-    file.parent.mkdir()
-    file.write_text(json.dumps([{"text": "One went.\nTwo came.\nThree stayed."}]), encoding="utf-8")
+    text = "One went.\nTwo came.\nThree stayed."
+    write_rows(tmp_path / "shuffle_test/coherence_test_set.json", [{"text": text}])
     task = ShuffleTest(corpus="wsj", split="test", unit="line", data=tmp_path, shuffles=2)
-    assert next(task.examples()).document.text == "One went.\nTwo came.\nThree stayed."
+    assert next(task.examples()).document.text == text
 
 
 def test_faults_of_official_files_are_reported_with_their_lines(tmp_path: Path) -> None:

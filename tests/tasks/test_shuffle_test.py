@@ -19,9 +19,7 @@ from leporello.metrics.shuffle_accuracy import ShuffleAccuracy, interval
 from leporello.tasks import ShuffleTest
 from leporello.tasks.shuffle_test import sentences_of, shuffles
 
-CASES: list[Mapping[str, Any]] = json.loads(
-    (GOLDEN / "shuffle_test.json").read_text(encoding="utf-8")
-)
+CASES: list[Any] = json.loads((GOLDEN / "shuffle_test.json").read_text(encoding="utf-8"))
 SHUFFLED = [case for case in CASES if "shuffled" in case]
 SENTENCES = st.lists(st.text("ab.", min_size=1, max_size=3), max_size=12)
 STORY = "Ina fixed the pump. It ran all night. By morning the cellar was dry.  Nobody thanked her."
@@ -125,9 +123,8 @@ def test_white_space_is_the_same_on_both_sides_unless_faithful(tmp_path: Path) -
 @pytest.mark.parametrize("white_space", ["normalised", "faithful"])
 def test_a_document_of_one_block_is_its_own_shuffle(tmp_path: Path, white_space: Any) -> None:
     """It counts as the same for all scores."""
-    task = ShuffleTest(
-        written(tmp_path, {"text": " One only. "}, {"text": ""}), white_space=white_space
-    )
+    path = written(tmp_path, {"text": " One only. "}, {"text": ""})
+    task = ShuffleTest(path, white_space=white_space)
     by_row = {"0": "One only.", "1": ""}
     for example in task.examples():
         wanted = by_row[gold_of(example)["document"]]
@@ -156,11 +153,8 @@ def test_all_faulty_rows_are_reported_with_their_lines(tmp_path: Path) -> None:
 
 
 def test_faithful_needs_the_text_and_its_sentences_in_it(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"sentences": ["a", "b"]},
-        {"sentences": ["a", "b", "c"], "text": "a c"},
-    ]
-    task = ShuffleTest(written(tmp_path, *rows), white_space="faithful", truncate_sentences=2)
+    path = written(tmp_path, {"sentences": ["a", "b"]}, {"sentences": [*"abc"], "text": "a c"})
+    task = ShuffleTest(path, white_space="faithful", truncate_sentences=2)
     with pytest.raises(ConfigError) as raised:
         task.check()
     first, second = map(str, raised.value.faults)
