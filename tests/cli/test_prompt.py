@@ -118,15 +118,6 @@ def test_json_has_one_line_per_answer(
     assert ":nothing" in error["error"]
 
 
-def test_a_session_answers_about_another_document_with_the_same_stages() -> None:
-    first = session(Lead())
-    first.ask("Who?")
-    second = first.about(Document("b.txt", "Something else."))
-    assert second.stages is first.stages
-    assert (len(first.turns), len(second.turns)) == (1, 0)
-    assert second.ask("What else?").passages[0].text == "Something else."
-
-
 def test_control_c_discards_a_line_or_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     handlers: dict[int, Any] = {}
     monkeypatch.setattr("signal.signal", handlers.__setitem__)

@@ -16,7 +16,7 @@ from leporello.core.calls.segments import cached_chunks
 from leporello.core.members import join
 from leporello.core.records import Chunk, Index
 from leporello.engine.selection import document_chunks, select
-from leporello.retrievers import BM25, TfIdf
+from leporello.retrievers import BM25
 from leporello.text.outline import cited
 
 WORDS = st.sampled_from(["fish", "Fish", "bird", "boat", "boats", "und", "ähm", "的", "x" * 99])
@@ -77,10 +77,3 @@ def test_only_changed_files_are_chunked_and_indexed_again(
     document.use_cache(cache)
     assert len(select(changed, [Example("q", document, "a one")])[0].hits) == 3
     assert "index 1.txt" not in log[4:]
-
-
-def test_other_retrievers_get_all_chunks() -> None:
-    document = collection("a fish", "the bird", "one boat")
-    stages = Pipeline(FixedTokens(size=9), TfIdf(k=1), None, None)
-    [selection] = select(stages, [Example("q", document, "boat")])
-    assert cited(document, selection.hits[0].chunk.span) == "2.txt characters 0–8"

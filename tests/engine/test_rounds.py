@@ -112,15 +112,6 @@ def test_a_resumed_retriever_receives_the_same_questions(tmp_path: Path) -> None
     assert [*tries] == [expected] * 3
 
 
-def test_a_smaller_limit_in_between_does_not_change_rows(tmp_path: Path) -> None:
-    """Outputs of a shorter shard are not used for the complete shard."""
-    path, expected = tmp_path / "s.sqlite", run(None, questions(30))
-    for count in (30, 4, 30):
-        rows = run(path, questions(30)[:count])
-        assert [row["done"] for row in rows] == [*range(count)]
-    assert rows == expected
-
-
 def test_a_user_error_stops_the_run_and_keeps_finished_examples(tmp_path: Path) -> None:
     @dataclass(frozen=True)
     class Unplugged(Mates):

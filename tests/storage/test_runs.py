@@ -17,7 +17,7 @@ from typing import Any
 
 import fsspec
 import pytest
-from command_line import ROOT, leporello, read_lines, write_files
+from command_line import ROOT, read_lines, write_files
 from storage_servers import Shelf, register
 
 from leporello.core.errors import UserError
@@ -201,13 +201,6 @@ def test_an_unusable_store_stops_a_run_before_it_starts(
     with pytest.raises(UserError, match="web servers cannot store runs"):
         _run(config, "https://127.0.0.1/x")
     assert not [*(tmp_path / "one" / "runs").rglob("*.jsonl")]
-
-
-def test_a_file_url_is_a_local_path(tmp_path: Path, config: Path) -> None:
-    out = f"file://{tmp_path / 'run'}"
-    arguments = ("mine", "--task", "lamps", "--config", config, "--workers", "0", "--out", out)
-    leporello("run", *arguments)
-    assert len(read_lines(tmp_path / "run/mine/lamps/predictions.jsonl")) == EXAMPLES
 
 
 # -- resuming ------------------------------------------------------------------------------------

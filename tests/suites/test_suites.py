@@ -317,14 +317,6 @@ def test_a_faulty_data_file_is_reported_with_its_line(tmp_path: Path) -> None:
             published_of(tiny(tmp_path))
 
 
-def test_a_users_file_adds_rows_to_a_suite(tmp_path: Path) -> None:
-    path = tmp_path / "own.yaml"
-    path.write_text("suites: {scrolls: {rows: {mine: {pipelines: lead}}}}", encoding="utf-8")
-    suite, built_in = suite_named("scrolls", [path]), suite_named("scrolls")
-    assert [*suite.rows] == [*built_in.rows, "mine"]
-    assert suite.columns == built_in.columns
-
-
 @pytest.fixture(scope="module")
 def built_in() -> Config:
     return load_pipelines([])
