@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from command_line import write_files
 from endpoint_server import running
 
 from tests.attack.command import leporello, wrong
@@ -68,11 +69,10 @@ class Odd:
         (folder / "link").symlink_to("link")
         (folder / "sparse").touch()
         os.truncate(folder / "sparse", 2**40)
-        (folder / "doc.txt").write_text("Lamp 3 hangs.", "utf-8")
-        row = self.place % self.value if self.place in _FIELDS else ""
-        (folder / "rows.jsonl").write_text(_ROW % (row and f", {row}"), "utf-8")
+        row = f", {self.place % self.value}" if self.place in _FIELDS else ""
         scored = self.place % self.value if self.place in _SCORED else ""
-        (folder / "scored.jsonl").write_text(scored + "\n", "utf-8")
+        files = {"doc.txt": "Lamp 3 hangs.", "rows.jsonl": _ROW % row}
+        write_files(folder, {**files, "scored.jsonl": f"{scored}\n"})
         with running(self._reply) as server:
             address = f"base_url: {server.base_url}, model: m"
             reader = f"{{class: Endpoint, {address}, retries: 1, patience: 1}}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from command_line import write_files
 from endpoint_server import Request, running
 
 from tests.attack.command import leporello, wrong
@@ -82,11 +83,10 @@ class Reply:
 
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""
-        (folder / "doc.txt").write_text("The lamp hangs.", "utf-8")
-        (folder / "rows.jsonl").write_text(_ROW, "utf-8")
         with running(_WAYS[self.way]) as server:
             config = _CONFIG.replace("ADDRESS", server.base_url)
-            (folder / "mine.yaml").write_text(config, "utf-8")
+            files = {"doc.txt": "The lamp hangs.", "rows.jsonl": _ROW, "mine.yaml": config}
+            write_files(folder, files)
             words = (word.replace("ADDRESS", server.base_url) for word in _COMMANDS[self.verb])
             # A child begins with the memory of this process, which counts as its peak.
             before = max(_megabytes(), _megabytes(resource.RUSAGE_SELF))

@@ -144,9 +144,6 @@ def cache(tmp_path: Path, work: Workplace) -> Cache:
     return filled
 
 
-# -- one thing changes ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("changed", "again"),
     [
@@ -194,9 +191,6 @@ def test_chunks_for_a_question_are_cached_by_question(work: Workplace, cache: Ca
     assert work.calls_of(cache, work.pipeline(), None, ("Who?",)) == NOTHING
 
 
-# -- damaged entries ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("damage", ["torn", "flipped"])
 @pytest.mark.parametrize("kind", ["tokens", "chunks", "index"])
 def test_a_damaged_entry_is_computed_again(
@@ -212,9 +206,6 @@ def test_a_damaged_entry_is_computed_again(
     assert work.calls_of(cache, work.pipeline()) == again
     assert str(path) in caplog.text
     assert work.calls_of(cache, work.pipeline()) == NOTHING
-
-
-# -- in memory -------------------------------------------------------------------------------------
 
 
 def test_a_sweep_over_k_indexes_once(work: Workplace) -> None:
@@ -242,9 +233,6 @@ def test_an_index_that_cannot_be_stored_stays_in_memory(work: Workplace, tmp_pat
     assert work.calls_of(cache, stages, document) == NOTHING
     assert work.calls_of(cache, stages) == {"index": 1}
     assert [entry.kind for entry in cache.entries() if entry.kind == "index"] == []
-
-
-# -- methods of a retriever with an index ---------------------------------------------------------
 
 
 def takes(*names: str, returns: str = "None") -> Any:

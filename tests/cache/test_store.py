@@ -136,9 +136,6 @@ def test_a_large_entry_is_mapped(tmp_path: Path) -> None:
     assert np.array_equal(entry["vectors"], vectors)
 
 
-# -- damage --------------------------------------------------------------------------------------
-
-
 def damaged(cache: Cache, content: bytes, caplog: pytest.LogCaptureFixture) -> None:
     """Checks that a damaged entry is reported and removed, and can be stored again."""
     path = file_of(cache)
@@ -177,8 +174,6 @@ def test_a_renamed_entry_is_not_returned(stored: Cache, caplog: pytest.LogCaptur
     file_of_other.unlink()
     damaged(stored, content, caplog)
 
-
-# -- processes -----------------------------------------------------------------------------------
 
 BUSY = """
 import sys, numpy as np
@@ -266,9 +261,6 @@ def test_a_time_limit_is_not_a_disk_error(
     }
     with pytest.raises(TimeoutError, match=r"took longer than 0\.05 s"), time_limit(0.05):
         calls[method]()
-
-
-# -- listing and removing entries ----------------------------------------------------------------
 
 
 def test_an_entry_has_a_kind_and_a_recipe(stored: Cache) -> None:

@@ -111,8 +111,6 @@ def test_a_run_killed_between_two_tries_ends_with_the_same_rows(tmp_path: Path) 
     assert all(rows == expected for rows in tries)
 
 
-# -- generated schemas ----------------------------------------------------------------------------
-
 STORY = (
     "The ferry company of Quern was founded on 1 May 1871 by Grigor Sande and Ann Dunning. It"
     " employs 1,200 people, of whom thirty work in Norway, and pays no dividend. A ticket costs"

@@ -92,8 +92,6 @@ def test_verify_reports_differences(tmp_path: Path) -> None:
     assert "different when repeated: q" in process.stdout
 
 
-# -- plug-ins that kill their process --------------------------------------------------------------
-
 KILLED = "its process was killed by signal 9 (9 is often lack of memory) each time"
 LEFT = "its process ended with status 0 each time"
 

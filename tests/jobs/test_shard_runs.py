@@ -84,9 +84,6 @@ def test_another_point_does_not_change_the_bytes_of_a_sweep(config: Path, tmp_pa
             assert of_two.read_bytes() == of_three.read_bytes()
 
 
-# -- limits --------------------------------------------------------------------------------------
-
-
 def test_a_run_after_a_limit_repeats_only_the_last_shard(
     config: Path, expected: Path, tmp_path: Path
 ) -> None:
@@ -112,9 +109,6 @@ def test_a_limit_on_a_finished_run_scores_the_first_examples_and_keeps_all(
     assert f"scores the first {limit} of 100 finished examples" in caplog.text
     same_bytes(unbroken, expected)
     assert RunDirectory(unbroken).expected() == {("mine", "lamps"): 100}
-
-
-# -- stores ------------------------------------------------------------------------------------
 
 
 def test_missing_results_are_restored_from_stores(
@@ -184,9 +178,6 @@ def test_a_changed_result_is_reported_and_restored(config: Path, unbroken: Path,
         path.unlink()
     run_lamps(config, unbroken)
     assert path.read_bytes() == content
-
-
-# -- runs of earlier versions --------------------------------------------------------------------
 
 
 @pytest.fixture
