@@ -23,6 +23,7 @@ from leporello.chunkers import (
     Sections,
     Sentences,
     Whole,
+    Windows,
 )
 from leporello.core.errors import UserError
 from leporello.core.protocols import Chunker
@@ -37,6 +38,7 @@ class Entry:
     build: Callable[[int, int, str], Chunker]
     bounded: bool = True
     overlaps: bool = False
+    keeps_blanks: bool = False
 
 
 ENTRIES: Mapping[str, tuple[Entry, ...]] = {
@@ -55,7 +57,7 @@ ENTRIES: Mapping[str, tuple[Entry, ...]] = {
      Entry(lambda size, _, model: Sections(size, model, split_long=True))),
     "Sentences": (Entry(Sentences), Entry(Sentences, overlaps=True)),
     "Whole": (Entry(lambda *_: Whole(), bounded=False),),
-    "Windows": (),  # keeps white space: see tests/stages/readers/test_likelihood.py
+    "Windows": (Entry(lambda size, _, model: Windows(size, size, model), keeps_blanks=True),),
 }  # fmt: skip
 NAMED = {f"{name}-{n}": e for name in chunkers.__all__ for n, e in enumerate(ENTRIES[name])}
 CASES = [pytest.param(entry, id=name) for name, entry in NAMED.items()]
@@ -130,16 +132,19 @@ def check(entry: Entry, text: str, size: int, overlap: int, model: str) -> None:
     assert spans == list(chunker.chunk(Document("again", text)))
     assert all(type(span.start) is int and type(span.end) is int for span in spans)
     chunks = [document.chunk(span.start, span.end) for span in spans]  # raises if out of bounds
-    assert all(chunk.text and chunk.text == chunk.text.strip() for chunk in chunks)
+    assert all(chunk.text for chunk in chunks)
+    assert entry.keeps_blanks or all(chunk.text == chunk.text.strip() for chunk in chunks)
     for before, after in pairwise(spans):
         assert before.start < after.start
         assert before.end < after.end
         assert entry.overlaps or before.end <= after.start
     covered = {place for span in spans for place in range(span.start, span.end)}
-    assert not "".join(c for place, c in enumerate(text) if place not in covered).strip()
+    has_tokens = bool(spans) or not entry.keeps_blanks  # `Windows` needs a token
+    assert not has_tokens or all(place in covered or c.isspace() for place, c in enumerate(text))
     if entry.bounded:
         tokens = [(int(start), int(end)) for start, end in document.tokens(tokenizer(model))]
-        bound = max(size, largest_cluster(tokens))
+        cluster = largest_cluster(tokens)
+        bound = size + 2 * (cluster - 1) if entry.keeps_blanks else max(size, cluster)
         starts = np.array([start for start, _ in tokens], dtype=np.int64)
         for span in spans:
             assert np.count_nonzero((starts >= span.start) & (starts < span.end)) <= bound

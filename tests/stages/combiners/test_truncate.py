@@ -13,8 +13,6 @@ from official_rows import zero_scrolls_row
 from row_files import write_rows
 from tiny_models import network, save
 from tokenizers import Tokenizer as RustTokenizer
-from tokenizers import decoders, pre_tokenizers, processors, trainers
-from tokenizers.models import BPE
 from transformers import AutoTokenizer, T5Tokenizer
 
 from leporello.api import run
@@ -219,20 +217,9 @@ def test_the_coverage_counts_the_characters_before_the_separator_as_read(
 
 
 @pytest.fixture(scope="module")
-def bytes_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bytes_tokenizer(tiny: Callable[[str], str]) -> Path:
     """Byte-level tokenizer that prepends a special token, like that of Llama 3."""
-    tokenizer = RustTokenizer(BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=600, special_tokens=["<s>"], initial_alphabet=alphabet, show_progress=False
-    )
-    tokenizer.train_from_iterator([STORY], trainer)
-    tokenizer.post_processor = processors.TemplateProcessing("<s> $A", None, [("<s>", 0)])
-    path = tmp_path_factory.mktemp("bytes") / "tokenizer.json"
-    tokenizer.save(str(path))
-    return path
+    return Path(tiny("llama")) / "tokenizer.json"
 
 
 @given(

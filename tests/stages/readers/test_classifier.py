@@ -3,12 +3,13 @@
 import json
 import pickle
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from tiny_models import save, save_classifier
+from tiny_models import save_classifier
 
 from leporello.api import UserError
 from leporello.core.calls.stage_calls import read as checked_read
@@ -22,13 +23,8 @@ LABELS = ("Hero", "Villain")
 
 
 def _inputs() -> tuple[list[Read], list[str]]:
-    texts = [
-        (text, label)
-        for label, examples in zip(LABELS, (HEROIC, WICKED), strict=True)
-        for text in examples
-    ]
-    rows = [(f"In chapter {n} {text}.", label) for n in range(4) for text, label in texts]
-    return [Read((text,)) for text, _ in rows], [label for _, label in rows]
+    texts = [f"In chapter {n} {text}." for n in range(4) for text in (*HEROIC, *WICKED)]
+    return [Read((text,)) for text in texts], [label for label in LABELS for _ in HEROIC] * 4
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +32,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     assert Classifier().learn(*_inputs(), folder) == {"model": "./model"}
     return folder / "model"
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("bert")
-    save_classifier("bert", folder, LABELS)
-    return str(folder)
 
 
 def test_a_trained_classifier_recognises_its_labels_in_new_sentences(trained: Path) -> None:
@@ -87,11 +76,6 @@ def test_a_classifier_can_read_the_question(tmp_path: Path) -> None:
     assert Classifier(model, question=True).render(inputs[0]) == "Ann\nA long story."
 
 
-def test_a_model_that_was_trained_with_other_settings_is_refused(trained: Path) -> None:
-    with pytest.raises(UserError, match="trained with question: false"):
-        Classifier(str(trained), question=True).load()
-
-
 def test_the_error_of_an_untrained_classifier_shows_how_to_train_it() -> None:
     for call in (Classifier().load, lambda: Classifier().read([Read(("x",))])):
         with pytest.raises(UserError, match=r"run_pipeline\.py train PIPELINE --task TASK"):
@@ -114,7 +98,9 @@ def test_too_few_examples_are_refused(tmp_path: Path, targets: list[str], messag
     assert not list(tmp_path.iterdir())
 
 
-def test_a_pair_is_refused(trained: Path) -> None:
+def test_other_settings_and_pairs_are_refused(trained: Path) -> None:
+    with pytest.raises(UserError, match="trained with question: false"):
+        Classifier(str(trained), question=True).load()
     with pytest.raises(ValueError, match="pair classifier"):
         Classifier(str(trained)).read([Read((), pair=("a", "b"))])
 
@@ -168,17 +154,23 @@ def test_other_and_damaged_models_are_refused(trained: Path, tmp_path: Path) -> 
         Classifier(str(tmp_path)).load()
 
 
-def test_scores_of_bert_equal_those_of_transformers(bert: str) -> None:
-    network = load_model(bert, "AutoModelForSequenceClassification", "float32", "cpu")
+@pytest.mark.parametrize("name", ["bert", "longformer"])
+def test_scores_equal_those_of_transformers(name: str, tmp_path: Path) -> None:
+    """Longformer attends globally to the first token, as in its training."""
+    save_classifier(name, tmp_path, LABELS)
+    network = load_model(str(tmp_path), "AutoModelForSequenceClassification", "float32", "cpu")
     texts = ["The cat took the boots.", "Why, said the cat, and the miller had three sons.", "x"]
-    classifier = Classifier(bert, max_input_tokens=120, device="cpu")
+    classifier = Classifier(str(tmp_path), max_input_tokens=120, device="cpu")
     outputs = classifier.read([Read((text,), choices=LABELS) for text in texts])
     tokenizer = classifier._network.tokens.tokenizer  # type: ignore[union-attr]
     for text, output in zip(texts, outputs, strict=True):
+        inputs = tokenizer(text, return_tensors="pt")
+        if name == "longformer":
+            inputs["global_attention_mask"] = torch.eye(1, inputs["input_ids"].shape[1])
         with torch.inference_mode():
-            logits = network(**tokenizer(text, return_tensors="pt")).logits[0]
+            logits = network(**inputs).logits[0]
         assert output.scores == pytest.approx(logits.softmax(-1).tolist(), abs=1e-5)
-        assert output.input_tokens == len(tokenizer(text)["input_ids"])
+        assert output.input_tokens == inputs["input_ids"].shape[1]
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "longformer"])
@@ -197,26 +189,11 @@ def test_a_text_that_is_too_long_is_cut_split_or_refused(name: str, tmp_path: Pa
         Classifier(str(tmp_path), on_overflow="error", **parameters).read([read])
 
 
-def test_longformer_attends_globally_to_the_first_token(tmp_path: Path) -> None:
-    """Longformer is trained in this way; the scores would differ otherwise."""
-    save_classifier("longformer", tmp_path, LABELS)
-    text = "The miller had three sons, and when he died he left them a mill."
-    classifier = Classifier(str(tmp_path), max_input_tokens=120, device="cpu")
-    [output] = classifier.read([Read((text,), choices=LABELS)])
-    network = load_model(str(tmp_path), "AutoModelForSequenceClassification", "float32", "cpu")
-    ids = torch.tensor([classifier._network.segments(text).tokens])  # type: ignore[union-attr]
-    first = torch.zeros_like(ids)
-    first[:, 0] = 1
-    with torch.inference_mode():
-        expected = network(ids, global_attention_mask=first).logits.softmax(-1)[0].tolist()
-        local = network(ids, global_attention_mask=first * 0).logits.softmax(-1)[0].tolist()
-    assert output.scores == pytest.approx(expected, abs=1e-5)
-    assert output.scores != pytest.approx(local, abs=1e-5)
-
-
-def test_models_of_other_tasks_and_sizes_are_refused(tmp_path: Path, bert: str) -> None:
-    save("gpt2", tmp_path / "gpt2")
-    with pytest.raises(UserError, match="trained for another task"):
-        Classifier(str(tmp_path / "gpt2"), max_input_tokens=100).load()
+def test_models_of_other_tasks_and_sizes_are_refused(
+    tmp_path: Path, tiny: Callable[[str], str]
+) -> None:
+    save_classifier("bert", tmp_path, LABELS)
     with pytest.raises(UserError, match="has 130 positions"):
-        Classifier(bert, max_input_tokens=200).load()
+        Classifier(str(tmp_path), max_input_tokens=200).load()
+    with pytest.raises(UserError, match="trained for another task"):
+        Classifier(tiny("gpt2"), max_input_tokens=100).load()

@@ -4,15 +4,12 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from command_line import GOLDEN
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from one_example import drive
 from tiny_encoders import wordpieces
 from tiny_models import STORY, save, save_masked
@@ -27,7 +24,6 @@ from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Chunk, Document, Example, Hit, Output, Read
 from leporello.readers import LogLikelihood, PseudoLogLikelihood
 from leporello.readers.backends.pretrained import load_model
-from leporello.text.tokens import tokenizer as counter
 
 CASES = json.loads((GOLDEN / "shuffle_test.json").read_text(encoding="utf-8"))
 WINDOWS = [case for case in CASES if "windows" in case]
@@ -238,41 +234,6 @@ def _driven(
     value, [reads] = drive(combiner, example, hits, lambda _: Output("", next(remaining)))
     assert [read.passages[0] for read in reads] == list(chunks)
     return value
-
-
-@pytest.mark.parametrize("name", ["gpt2", "bert", "words"])
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    text=st.lists(
-        st.sampled_from(["The ", "miller", " ", "\n", "🐈👢", "猫", "é", "\x00", "\ud800", "cat."]),
-        max_size=30,
-    ).map("".join),
-    size=st.integers(1, 12),
-    shape=st.tuples(st.floats(0, 1), st.booleans()),
-)
-def test_windows_contain_every_token(
-    folders: dict[str, str], name: str, text: str, size: int, shape: tuple[float, bool]
-) -> None:
-    """Chunks ascend without gaps, have at most `size` tokens, and overlap by size minus stride."""
-    share, growing = shape
-    model, stride = folders.get(name, name), max(1, round(size * share))
-    document = Document("d", text)
-    spans = list(Windows(size, stride, model, growing).chunk(document))
-    ends = [int(end) for _, end in document.tokens(counter(model))]
-    if not ends:
-        assert spans == []
-        return
-    assert (spans[0].start, spans[-1].end) == (0, len(text))
-    for before, after in pairwise(spans):
-        assert before.start <= after.start <= before.end < after.end
-    is_distinct = len(set(ends)) == len(ends)
-    for number, span in enumerate(spans):
-        last = len(text) if span.end < len(text) else math.inf
-        count = sum(span.start < end <= min(span.end, last) for end in ends)
-        assert not is_distinct or count <= size
-        last_token = stride * (number + 1) if growing else size + stride * number
-        expected = min(last_token, len(ends)) - max(last_token - size, 0)
-        assert not is_distinct or count == expected
 
 
 def test_a_chunk_has_the_tokens_of_its_document(folders: dict[str, str]) -> None:

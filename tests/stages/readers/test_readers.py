@@ -248,16 +248,6 @@ def test_an_input_window_longer_than_the_model_is_refused(reader: Callable[..., 
         reader("gpt2", max_input_tokens=249).read([])
 
 
-@pytest.mark.parametrize("model", ["./nowhere", "nobody/no-such-model", "not a name!"])
-def test_a_missing_model_is_reported(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    for missing in (Seq2Seq(model=model), CausalLM(model=model)):
-        with pytest.raises(
-            UserError, match=r"no such file or folder|Use the path of a folder|nor a hub id"
-        ):
-            missing.read([Read(("a",))])
-
-
 def test_unsuitable_models_are_refused(tiny: Callable[[str], str], tmp_path: Path) -> None:
     read = Read(("a",))
     with pytest.raises(UserError, match="could not be loaded"):

@@ -76,30 +76,31 @@ def test_turns_keep_their_speakers_and_lose_their_marks() -> None:
     assert summary.score > summariser().summarise([MEETING], "Why is the orbit decaying?").score
 
 
-@pytest.mark.parametrize(
-    ("question", "instruction", "expected"),
-    [
-        ("", "", Wanted.WHOLE),
-        ("Summarize the whole meeting.", "", Wanted.WHOLE),
-        ("Summarise this", "", Wanted.WHOLE),
-        ("Give me a short summary of the report", "", Wanted.WHOLE),
-        ("What is the plot of the story?", "Answer the question in a paragraph.", Wanted.WHOLE),
-        ("Who is Jeff?", "Answer the question in a paragraph.", Wanted.TOPIC),
-        ("What did Ann think?", "Answer the query in one or more sentences.", Wanted.TOPIC),
-        ("What did the group discuss about the casing?", "", Wanted.TOPIC),
-        ("Summarize the discussion on the budget.", "", Wanted.TOPIC),
-        ("What is the budget?", "", Wanted.SHORT),
-        ("Who wrote Hamlet?", "Answer the question in a single phrase or sentence.", Wanted.SHORT),
-        ("Which datasets do they use?", "You are given a scientific article.", Wanted.SHORT),
-        ("Reorder them.", "Write a list of 5 of the summary IDs.", Wanted.SHORT),
-        ("Are Pothos and Tibouchina both plants?", "", Wanted.SHORT),
-        ("Why did he leave home?", "", Wanted.SHORT),
-    ],
-)
-def test_questions_want_summaries_or_answers(
-    question: str, instruction: str, expected: Wanted
-) -> None:
-    assert wanted(question, instruction) is expected
+# Questions, some of them with an instruction after a bar.
+QUESTIONS = {
+    Wanted.WHOLE: (
+        "", "Summarize the whole meeting.", "Summarise this",
+        "Give me a short summary of the report",
+        "What is the plot of the story?|Answer the question in a paragraph.",
+    ),
+    Wanted.TOPIC: (
+        "Who is Jeff?|Answer the question in a paragraph.",
+        "What did Ann think?|Answer the query in one or more sentences.",
+        "What did the group discuss about the casing?", "Summarize the discussion on the budget.",
+    ),
+    Wanted.SHORT: (
+        "What is the budget?", "Are Pothos and Tibouchina both plants?", "Why did he leave home?",
+        "Who wrote Hamlet?|Answer the question in a single phrase or sentence.",
+        "Which datasets do they use?|You are given a scientific article.",
+        "Reorder them.|Write a list of 5 of the summary IDs.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expected", QUESTIONS)
+def test_questions_want_summaries_or_answers(expected: Wanted) -> None:
+    for asked in QUESTIONS[expected]:
+        assert wanted(*asked.split("|")) is expected, asked
 
 
 def test_questions_about_meetings_often_require_a_summary() -> None:
