@@ -111,19 +111,12 @@ def test_redirects_are_not_followed() -> None:
 
 @dataclass
 class Service:
-    """Service for batches, with the protocols of OpenAI and Anthropic.
+    """Service for batches, with the protocols of OpenAI and Anthropic."""
 
-    Attributes:
-        ready: Whether batches are finished.
-        batches: Requests of each batch by id.
-        files: Requests of each file by id.
-        looked: Number of status requests.
-    """
-
-    ready: bool = True
-    batches: dict[str, dict[str, Any]] = field(default_factory=dict)
-    files: dict[str, dict[str, Any]] = field(default_factory=dict)
-    looked: int = 0
+    ready: bool = True  # whether batches are finished
+    batches: dict[str, dict[str, Any]] = field(default_factory=dict)  # requests by id
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)  # requests by id
+    looked: int = 0  # number of status requests
 
     def __call__(self, request: Request) -> None:
         place = request.path.removeprefix("/v1")
@@ -146,10 +139,10 @@ class Service:
             return json.dumps({"id": name})
         if "/batches?" in place:
             return json.dumps({"data": [self._batch(name) for name in self.batches]})
-        if place.endswith("/results"):
-            return "\n".join(map(json.dumps, self._results(place.split("/")[-2])))
-        if place.endswith("/content"):
-            return "\n".join(map(json.dumps, self._lines(place.split("/")[-2].removeprefix("o-"))))
+        if place.endswith(("/results", "/content")):
+            name = place.split("/")[-2].removeprefix("o-")
+            kind = self._anthropic if place.endswith("/results") else self._openai
+            return "\n".join(json.dumps(kind(*row)) for row in self._texts(name))
         self.looked += 1
         return json.dumps(self._batch(place.rpartition("/")[2]))
 
@@ -168,27 +161,16 @@ class Service:
         plain = {k: end if isinstance(end, str) else end[-1]["text"] for k, end in ends.items()}
         return [(key, text) for key, text in reversed(plain.items())]
 
-    def _results(self, name: str) -> list[dict[str, Any]]:
-        return [
-            {"custom_id": key, "result": {"type": "succeeded", "message": message(text.upper())}}
-            if "bad" not in text
-            else {"custom_id": key, "result": {"type": "errored", "error": {"message": "no"}}}
-            for key, text in self._texts(name)
-        ]
+    def _anthropic(self, key: str, text: str) -> dict[str, Any]:
+        good = {"type": "succeeded", "message": message(text.upper())}
+        bad = {"type": "errored", "error": {"message": "no"}}
+        return {"custom_id": key, "result": bad if "bad" in text else good}
 
-    def _lines(self, name: str) -> list[dict[str, Any]]:
-        usage = {"prompt_tokens": 10, "completion_tokens": 5}
-        rows = []
-        for key, text in self._texts(name):
-            body: dict[str, Any] = {
-                "choices": [{"message": {"content": text.upper()}, "finish_reason": "stop"}],
-                "usage": usage,
-            }
-            if "bad" in text:
-                body = {"error": {"message": "no"}}
-            status = 400 if "bad" in text else 200
-            rows.append({"custom_id": key, "response": {"status_code": status, "body": body}})
-        return rows
+    def _openai(self, key: str, text: str) -> dict[str, Any]:
+        choice = {"message": {"content": text.upper()}, "finish_reason": "stop"}
+        good = {"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}
+        status, body = (400, {"error": {"message": "no"}}) if "bad" in text else (200, good)
+        return {"custom_id": key, "response": {"status_code": status, "body": body}}
 
 
 @pytest.mark.parametrize("mode", ["chat", "messages"])

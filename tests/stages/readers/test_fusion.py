@@ -18,7 +18,7 @@ from tiny_models import STORY, save, save_waves
 from leporello.combiners import Truncate
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
-from leporello.core.records import Document, Example, Fit, Read
+from leporello.core.records import Document, Example, Read
 from leporello.core.training import Training, TrainingPairs
 from leporello.readers import FusionInDecoder, Seq2Seq
 from leporello.readers.backends import transformers_seq2seq
@@ -134,18 +134,14 @@ def test_truncate_reads_what_fits(reader: Callable[..., FusionInDecoder]) -> Non
     tiny = reader("bart", **CHUNKS)
     prompt = OfficialPrompt(before="Who?\n\n")
     example = Example("1", DOCUMENT, "Who?", metadata=prompt.metadata())
-    combination = Truncate().combine(example, [])
+    combination: Any = Truncate().combine(example, [])
     [fit] = next(combination)
-    assert isinstance(fit, Fit)
     [cut] = combination.send([tiny.fit(fit.read)])
-    assert isinstance(cut, Fit)
     [read] = combination.send([tiny.sliced(cut.read, cut.behind or "")])
-    assert isinstance(read, Read)
     [output] = tiny.read([read])
-    assert output.input_tokens == 150
-    assert output.read
-    assert output.read[0].start == 0
-    assert output.read[0].end + output.cut == len(DOCUMENT.text)
+    [span] = output.read or ()
+    assert (output.input_tokens, span.start) == (150, 0)
+    assert span.end + output.cut == len(DOCUMENT.text)
     assert tiny.render(read).startswith("Who?\n\nThe miller")
 
 
@@ -173,14 +169,12 @@ def lessons(count: int, seed: int) -> TrainingPairs:
     """Returns reads of six passages, of which one has the answer."""
     chance, inputs, targets = random.Random(seed), [], []
     for _ in range(count):
-        lines = [(name, chance.choice(COLOURS)) for name in chance.sample(NAMES, 6)]
+        colours = [(name, chance.choice(COLOURS)) for name in chance.sample(NAMES, 6)]
         place = chance.randrange(6)
-        passages = [
-            f"the {'ball' if i == place else 'context'} of {name} is {colour}"
-            for i, (name, colour) in enumerate(lines)
-        ]
+        passages = [f"the context of {name} is {colour}" for name, colour in colours]
+        passages[place] = passages[place].replace("context", "ball")
         inputs.append(Read(tuple(passages), "ball"))
-        targets.append(lines[place][1])
+        targets.append(colours[place][1])
     return TrainingPairs(inputs, targets)
 
 

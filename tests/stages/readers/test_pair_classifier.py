@@ -58,27 +58,18 @@ def test_a_trained_classifier_distinguishes_authors_by_their_style(trained: str)
         assert 0 < output.score < 1
 
 
-def test_the_threshold_decides_between_the_labels(trained: str) -> None:
-    reads, _ = pairs(10, seed=2)
+def test_scores_depend_neither_on_the_threshold_nor_on_the_order_of_a_pair(trained: str) -> None:
+    reads, _ = pairs(30, seed=3)
     scores = [output.score for output in PairClassifier(trained).read(reads)]
     strict = PairClassifier(trained, threshold=1.0).read(reads)
     assert {output.text for output in strict} == {"different"}
     assert [output.score for output in strict] == scores
-
-
-def test_scores_depend_neither_on_the_order_of_a_pair_nor_on_the_batch(trained: str) -> None:
-    reads, _ = pairs(30, seed=3)
     reversed_reads = [Read((), pair=read.pair and read.pair[::-1]) for read in reads]
-    scores = [output.score for output in PairClassifier(trained).read(reads)]
-    assert [o.score for o in PairClassifier(trained).read(reversed_reads)] == pytest.approx(
-        scores, abs=1e-9
-    )
-    classifier = PairClassifier(trained)
-    separate = [classifier.read([read])[0].score for read in reads]
-    assert separate == pytest.approx(scores, abs=1e-9)
-    [equal] = PairClassifier(trained).read([Read((), pair=(reads[0].pair or ("", ""))[:1] * 2)])
-    assert equal.score is not None
-    assert equal.score > 0.9
+    outputs = PairClassifier(trained).read(reversed_reads)
+    assert [output.score for output in outputs] == pytest.approx(scores, abs=1e-9)
+    first, _ = reads[0].pair or ("", "")
+    [equal] = PairClassifier(trained).read([Read((), pair=(first, first))])
+    assert (equal.score or 0) > 0.9
 
 
 def test_features_equal_a_direct_computation() -> None:
@@ -126,10 +117,8 @@ def test_unsuitable_inputs_and_models_are_refused(trained: str, tmp_path: Path) 
         PairClassifier(str(tmp_path / "none")).load()
 
 
-def _network(
-    place: Path, name: str = "bert", labels: tuple[str, ...] = ("different", "same")
-) -> str:
-    save_classifier(name, place, labels)
+def _network(place: Path, name: str, *labels: str) -> str:
+    save_classifier(name, place, labels or ("different", "same"))
     return str(place)
 
 
@@ -159,7 +148,7 @@ def test_a_transformers_model_reads_the_pair_as_two_segments(name: str, tmp_path
 
 
 def test_a_pair_longer_than_the_input_window_is_cut_or_refused(tmp_path: Path) -> None:
-    model = _network(tmp_path)
+    model = _network(tmp_path, "bert")
     document = Document("d", "The cat took. " + "The eldest took the mill. " * 30)
     short, long = document.chunk(0, 13), document.chunk(14, len(document.text))
     read = Read((short, long), pair=(short.text, long.text))
@@ -179,12 +168,11 @@ def test_a_pair_longer_than_the_input_window_is_cut_or_refused(tmp_path: Path) -
 def test_the_label_same_is_recognised_by_its_name(tmp_path: Path) -> None:
     pair = [Read((), pair=("The cat took the boots.", "Why, said the cat."))]
     parameters: dict[str, Any] = {"max_input_tokens": 100, "device": "cpu"}
-    with_names = _network(tmp_path / "with_names", labels=("SAME", "different"))
-    without_names = _network(tmp_path / "without_names", labels=("LABEL_0", "LABEL_1"))
-    [first], [second] = (
-        PairClassifier(m, **parameters).read(pair) for m in (with_names, without_names)
-    )
+    with_names = _network(tmp_path / "with_names", "bert", "SAME", "different")
+    without_names = _network(tmp_path / "without_names", "bert", "LABEL_0", "LABEL_1")
+    [first] = PairClassifier(with_names, **parameters).read(pair)
+    [second] = PairClassifier(without_names, **parameters).read(pair)
     assert first.score == pytest.approx(1 - (second.score or 0))
-    entailment = _network(tmp_path / "other", labels=("entailment", "neutral"))
+    entailment = _network(tmp_path / "other", "bert", "entailment", "neutral")
     with pytest.raises(UserError, match="but not `same`"):
         PairClassifier(entailment, **parameters).load()

@@ -1,5 +1,7 @@
 """Tests of readers without a model: templates, parameters and baselines."""
 
+from typing import Any
+
 import pytest
 
 from leporello.core.records import Document, Output, Read
@@ -15,33 +17,27 @@ DOCUMENT = Document("story", STORY)
 
 
 @pytest.mark.parametrize(
-    ("template", "message"),
+    ("parameters", "message"),
     [
-        ("{context} {passage}", r"unknown field {passage}; allowed: {question}, {context}"),
-        ("{context} {}", r"unknown field {}"),
-        ("{context} {question.x}", "unknown field {question.x}"),
-        ("{context:>9}", "takes no format"),
-        ("{context!r}", "takes no format"),
-        ("{context} {question", "expected '}'"),
-        ("{context} }", "literal brace"),
-        ("{question}", "has no {context}"),
+        ({"prompt": "{context} {passage}"}, "unknown field {passage}; allowed: {question}, {con"),
+        ({"prompt": "{context} {}"}, "unknown field {}"),
+        ({"prompt": "{context} {question.x}"}, "unknown field {question.x}"),
+        ({"prompt": "{context:>9}"}, "takes no format"),
+        ({"prompt": "{context!r}"}, "takes no format"),
+        ({"prompt": "{context} {question"}, "expected '}'"),
+        ({"prompt": "{context} }"}, "literal brace"),
+        ({"prompt": "{question}"}, "has no {context}"),
+        ({"min_new_tokens": 9, "max_new_tokens": 8}, "min_new_tokens"),
+        ({"stop": ("",)}, "stop contains an empty string"),
+        ({"repetition_penalty": 0.0}, "repetition_penalty"),
+        ({"chat": False, "system": "Be brief."}, "system needs a chat template"),
     ],
 )
-def test_invalid_templates_are_refused(template: str, message: str) -> None:
-    for reader in (Seq2Seq, CausalLM):
+def test_invalid_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
+    is_common = not parameters.keys() & {"stop", "repetition_penalty", "chat"}
+    for kind in (CausalLM, Seq2Seq) if is_common else (CausalLM,):
         with pytest.raises(ValueError, match=message):
-            reader(model="none", prompt=template)
-
-
-def test_contradictory_parameters_are_refused() -> None:
-    with pytest.raises(ValueError, match="min_new_tokens"):
-        Seq2Seq(model="none", min_new_tokens=9, max_new_tokens=8)
-    with pytest.raises(ValueError, match="stop contains an empty string"):
-        CausalLM(stop=("",))
-    with pytest.raises(ValueError, match="repetition_penalty"):
-        CausalLM(repetition_penalty=0.0)
-    with pytest.raises(ValueError, match="system needs a chat template"):
-        CausalLM(chat=False, system="Be brief.")
+            kind(model="none", **parameters)
 
 
 def test_lines_of_a_template_with_only_empty_fields_are_removed() -> None:

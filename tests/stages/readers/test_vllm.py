@@ -7,7 +7,6 @@ transformers.
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -25,23 +24,17 @@ from leporello.readers.backends import vllm as vllm_causal
 DOCUMENT = Document("story", " ".join([STORY] * 4))
 
 
-@dataclass(frozen=True)
-class SamplingParams:
-    """Stand-in for vLLM's class, with greedy decoding."""
+DEFAULTS = {"min_tokens": 0, "repetition_penalty": 1.0, "stop": (), "stop_token_ids": (),
+            "logprobs": None, "prompt_logprobs": None, "detokenize": True}  # fmt: skip
 
-    temperature: float
-    max_tokens: int
-    min_tokens: int = 0
-    repetition_penalty: float = 1.0
-    stop: Sequence[str] = ()
-    stop_token_ids: Sequence[int] = ()
-    logprobs: int | None = None
-    prompt_logprobs: int | None = None
-    detokenize: bool = True
 
-    def __post_init__(self) -> None:
-        assert self.temperature == 0
-        assert self.detokenize or not self.stop
+def sampling_params(*, temperature: float, **options: Any) -> Any:
+    """Stand-in for vLLM's class `SamplingParams`, with greedy decoding."""
+    params = SimpleNamespace(**{**DEFAULTS, **options})
+    assert {*vars(params)} == {"max_tokens", *DEFAULTS}
+    assert temperature == 0
+    assert params.detokenize or not params.stop
+    return params
 
 
 class LLM:
@@ -63,25 +56,21 @@ class LLM:
         self.calls: list[int] = []  # number of prompts of each call
 
     def generate(
-        self, prompts: Sequence[Mapping[str, Any]], params: SamplingParams, *, use_tqdm: bool
+        self, prompts: Sequence[Mapping[str, Any]], params: Any, *, use_tqdm: bool
     ) -> list[Any]:
         """Returns results for earlier prompts under way, then for each prompt."""
-        assert use_tqdm is False
+        assert not use_tqdm
         self.calls.append(len(prompts))
         with torch.inference_mode():
             results = [self._result(prompt["prompt_token_ids"], params) for prompt in prompts]
         earlier, self.earlier = self.earlier, []
         return earlier + results
 
-    def _result(self, prompt: list[int], params: SamplingParams) -> Any:
-        ids, steps = list(prompt), []
-        scored = None
+    def _result(self, prompt: list[int], params: Any) -> Any:
+        ids, steps, scored = list(prompt), list[Any](), None
         if params.prompt_logprobs == 0:
-            log_probabilities = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
-            scored = [
-                None,
-                *(step(row, token) for row, token in zip(log_probabilities, ids[1:], strict=False)),
-            ]
+            rows = self.model(torch.tensor([ids])).logits[0].log_softmax(-1)
+            scored = [None, *map(step, rows, ids[1:])]
         while len(ids) - len(prompt) < params.max_tokens:
             logits = self.model(torch.tensor([ids])).logits[0, -1]
             used = torch.tensor(sorted(set(ids)))
@@ -106,7 +95,7 @@ def step(log_probabilities: torch.Tensor, token: int) -> dict[int, Any]:
 def stand_in() -> dict[str, ModuleType]:
     """Returns the modules of the stand-in for vLLM."""
     parts: dict[str, dict[str, Any]] = {
-        "vllm": {"LLM": LLM, "SamplingParams": SamplingParams, "__path__": []},
+        "vllm": {"LLM": LLM, "SamplingParams": sampling_params, "__path__": []},
         "vllm.inputs": {"TokensPrompt": dict},
         "vllm.platforms": {"current_platform": SimpleNamespace(device_type="cpu")},
     }
@@ -222,7 +211,7 @@ def test_another_device_is_refused(reader: Callable[..., CausalLM]) -> None:
         reader(device="abacus").load()
 
 
-def test_a_missing_gpu_is_reported(
+def test_a_missing_gpu_and_a_missing_package_are_reported(
     reader: Callable[..., CausalLM], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = importlib.import_module("vllm.platforms")
@@ -230,11 +219,6 @@ def test_a_missing_gpu_is_reported(
     vllm_causal.load.cache_clear()
     with pytest.raises(UserError, match=r"needs a GPU.*transformers"):
         reader().load()
-
-
-def test_the_error_for_a_missing_package_names_the_extra(
-    reader: Callable[..., CausalLM], monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setitem(sys.modules, "vllm", None)
     vllm_causal.load.cache_clear()
     with pytest.raises(UserError, match=r"pip install 'leporello\[vllm\]'"):
