@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 import tiny_encoders
 from endpoint_server import endpoint, reply, running
-from tiny_models import save, save_classifier, save_masked
+from tiny_models import save_classifier, save_masked
 
 from leporello import combiners, readers
 from leporello.chunkers import Parts
@@ -96,7 +95,9 @@ class TestChoosing(ReaderContract):
 
 
 @pytest.fixture(scope="session")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+def models(
+    tiny: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], str]:
     """Returns a function that returns the path of a tiny model, and creates it when needed."""
     base = tmp_path_factory.mktemp("models")
 
@@ -112,22 +113,16 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
             save_masked("roberta", place)
         elif name == "late":
             blank = readers.LateInteractionClassifier(None, at("classifier"), 100)
-            _learn(blank, [Read((f"a {n} mill", "a cat")) for n in range(12)], place)
+            blank.learn([Read((f"a {n} mill", "a cat")) for n in range(12)], [*CHOICES] * 6, place)
         elif name == "pairs":
             texts = [f"{word} {word}, said {n}. " * 3 for n in range(4) for word in ("cat", "mill")]
             pairs = [Read((), pair=(a, b)) for a in texts for b in texts if a < b]
-            _learn(readers.PairClassifier(), pairs, place)
+            readers.PairClassifier().learn(pairs, ["same", "different"] * 14, place)
         else:
-            save(name, place)
+            return tiny(name)
         return at(name)
 
     return at
-
-
-def _learn(reader: Any, inputs: Sequence[Read], place: Path) -> None:
-    place.mkdir()
-    same = ("same", "different") if inputs[0].pair else CHOICES
-    reader.learn(inputs, [same[n % 2] for n in range(len(inputs))], place)
 
 
 class TestNetworks(ReaderContract):

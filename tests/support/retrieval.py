@@ -1,23 +1,24 @@
-"""Chunks and questions for tests of retrievers and of their callers."""
+"""Chunks and questions for tests of stages."""
 
 from collections.abc import Sequence
-
-import numpy as np
+from itertools import accumulate
 
 from leporello import Chunk, Document, Example
 
 
 def chunked(text: str, mark: str = ". ", name: str = "d") -> list[Chunk]:
     """Returns the chunks of a text that ends each chunk with a mark."""
-    document = Document(name, text)
-    pieces = text.split(mark)
-    ends = np.cumsum([len(piece) + len(mark) for piece in pieces]).tolist()
-    starts = [0, *ends]
-    return [
-        document.chunk(start, min(end, len(text)))
-        for start, end in zip(starts, ends, strict=False)
-        if start < len(text)
-    ]
+    *pieces, last = text.split(mark)
+    texts = [*(piece + mark for piece in pieces), *filter(None, [last])]
+    return joined(texts, "", name)
+
+
+def joined(texts: Sequence[str], gap: str = "\t", name: str = "d", title: str = "") -> list[Chunk]:
+    """Returns chunks with these texts, of a document with a gap between them."""
+    document = Document(name, gap.join(texts), title)
+    ends = [*accumulate(len(text) + len(gap) for text in texts)]
+    starts = [end - len(text) - len(gap) for text, end in zip(texts, ends, strict=True)]
+    return [document.chunk(n, n + len(text)) for text, n in zip(texts, starts, strict=True)]
 
 
 def examples_of(questions: Sequence[str], chunks: Sequence[Chunk]) -> list[Example]:

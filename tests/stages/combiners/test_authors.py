@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import one_example
 import pytest
+from retrieval import joined
 
 from leporello.api import UserError
 from leporello.chunkers import Parts
@@ -19,16 +20,11 @@ from leporello.core.records import Document, Example, Hit, Output, Read, Span
 BOTH: list[Any] = [AssignAuthors, ClusterAuthors]
 
 
-def document(count: int) -> Document:
-    text = "\n".join(f"Paragraph {n}." for n in range(count))
-    starts = [0, *(place + 1 for place, mark in enumerate(text) if mark == "\n")]
-    ends = [start - 1 for start in starts[1:]] + [len(text)]
-    spans = tuple(Span(*pair) for pair in zip(starts, ends, strict=True))
-    return Document("d", text, parts=spans if count else ())
-
-
 def example(authors: Sequence[int]) -> Example:
-    return Example("e", document(len(authors)), references=(json.dumps(list(authors)),))
+    paragraphs = [f"Paragraph {n}." for n in range(len(authors))]
+    parts = tuple(chunk.span for chunk in joined(paragraphs, "\n"))
+    document = Document("d", "\n".join(paragraphs), parts=parts)
+    return Example("e", document, references=(json.dumps(list(authors)),))
 
 
 def hits(example: Example) -> list[Hit]:

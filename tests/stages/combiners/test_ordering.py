@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from official_rows import official_input, sorting_row
+from retrieval import joined
 from row_files import write_rows
 
 from leporello.api import run
@@ -19,7 +20,7 @@ from leporello.chunkers import FixedTokens, Parts
 from leporello.combiners import OrderByCoherence, OrderByMatch, OrderByPairs
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.errors import ReadError
-from leporello.core.records import Document, Example, Hit, Output, Read, Search, Span
+from leporello.core.records import Document, Example, Hit, Output, Read, Search
 from leporello.retrievers import BM25
 from leporello.tasks import ReportSumSort
 
@@ -30,12 +31,9 @@ WORDS = st.lists(st.sampled_from(["one", "two", "ox", ""]), max_size=7)
 
 def example(texts: Sequence[str], label: str = "") -> Example:
     """Returns an example whose document has the texts as parts, with optional labels."""
-    parts, text = [], ""
-    for number, content in enumerate(texts, 1):
-        part = f"{label} {number}:\n{content}" if label else content
-        parts.append(Span(len(text), len(text) + len(part)))
-        text += part + "\n\n"
-    return Example("e", Document("d", text, parts=tuple(parts)))
+    labelled = [f"{label} {n}:\n{text}" for n, text in enumerate(texts, 1)] if label else texts
+    parts = tuple(chunk.span for chunk in joined(labelled, "\n\n"))
+    return Example("e", Document("d", "\n\n".join(labelled), parts=parts))
 
 
 def hits(example: Example) -> list[Hit]:

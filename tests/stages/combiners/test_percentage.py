@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from one_example import drive, texts_of
+from retrieval import joined
 
 from leporello.combiners import Percentage
 from leporello.config.metrics import metrics_of
@@ -22,11 +22,10 @@ ODDS = st.floats(-20, 20)
 
 
 def _example(parts: Sequence[str] = PARTS) -> tuple[Example, list[Hit]]:
-    document = Document("d", "\n".join(parts), title="Films")
-    ends = [*accumulate(len(part) + 1 for part in parts)]
-    spans = ((end - len(part) - 1, end - 1) for part, end in zip(parts, ends, strict=True))
-    hits = [Hit(document.chunk(*span), 0.0) for span in spans]
-    return Example("e", document, question="Is it good?", instruction="Count."), hits
+    chunks = joined(parts, "\n", title="Films")
+    document = chunks[0].document if chunks else Document("d", "")
+    example = Example("e", document, question="Is it good?", instruction="Count.")
+    return example, [Hit(chunk, 0.0) for chunk in chunks]
 
 
 def _drive(

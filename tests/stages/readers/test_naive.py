@@ -14,6 +14,7 @@ from command_line import HERE, leporello, read_lines
 from hypothesis import given
 from hypothesis import strategies as st
 from official_rows import scrolls_row
+from retrieval import joined
 from row_files import write_rows
 
 from benchmarks import naive
@@ -111,19 +112,17 @@ def test_a_fixed_answer_and_the_given_order_are_constant() -> None:
     seed=st.integers(0, 3),
 )
 def test_a_random_span_is_consecutive_words(texts: list[str], words: int, seed: int) -> None:
-    joined = "\n".join(texts)
-    document = Document("d", joined)
-    starts = [sum(len(text) + 1 for text in texts[:n]) for n in range(len(texts))]
-    chunks = [document.chunk(a, a + len(t)) for a, t in zip(starts, texts, strict=True)]
-    output = answer(RandomSpan(words, seed=seed), Read(tuple(chunks)))
+    complete = "\n".join(texts)
+    output = answer(RandomSpan(words, seed=seed), Read(tuple(joined(texts, "\n"))))
     all_words, answer_words = (
-        [text[start:end] for start, end in Words().offsets(text)] for text in (joined, output.text)
+        [text[start:end] for start, end in Words().offsets(text)]
+        for text in (complete, output.text)
     )
     assert len(answer_words) == min(words, len(all_words))
     places = range(len(all_words) + 1)
     assert answer_words in [all_words[n : n + len(answer_words)] for n in places]
     assert output.read is not None
-    assert "\n\n".join(joined[span.start : span.end] for span in output.read) == output.text
+    assert "\n\n".join(complete[span.start : span.end] for span in output.read) == output.text
     assert output.cut == sum(map(len, texts)) - sum(map(len, output.read))
 
 

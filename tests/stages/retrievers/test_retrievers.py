@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from rank_bm25 import BM25L, BM25Okapi, BM25Plus
-from retrieval import chunked, examples_of
+from retrieval import chunked, examples_of, joined
 
 from leporello import Chunk, Document, Hit
 from leporello.cache.store import Cache
@@ -124,12 +124,6 @@ def test_scores_of_tfidf_equal_those_of_scikit_learn(
     assert [scores.get(chunk, 0.0) for chunk in chunks] == pytest.approx(expected, abs=1e-12)
     has_terms = bool(split(question))
     assert len(hits) == (np.count_nonzero(expected) if has_terms else len(chunks))
-
-
-def joined(texts: Sequence[str]) -> list[Chunk]:
-    document = Document("d", "\t".join(texts))
-    ends = np.cumsum([len(text) + 1 for text in texts]).tolist()
-    return [document.chunk(e - len(t) - 1, e - 1) for t, e in zip(texts, ends, strict=True)]
 
 
 @settings(max_examples=60)
