@@ -106,9 +106,8 @@ def ids(reader: Seq2Seq, read: Read) -> list[int]:
     return list(prompt.tokens)
 
 
-def official_ids(model: Path, prompt: OfficialPrompt, text: str, limit: int) -> list[int]:
+def official_ids(tokens: Any, prompt: OfficialPrompt, text: str, limit: int) -> list[int]:
     """Returns the tokens of a prompt in the T5 runner of the benchmark's authors."""
-    tokens: Any = AutoTokenizer.from_pretrained(str(model))
     uncut = list(tokens(prompt.around(text))["input_ids"])
     if len(uncut) <= limit:
         return uncut
@@ -163,10 +162,11 @@ def test_a_task_without_an_official_prompt_is_refused() -> None:
 
 
 def test_tokens_equal_those_of_the_t5_runner(models: Path) -> None:
+    tokens = AutoTokenizer.from_pretrained(str(models / "t5"))
     for limit in range(60, 180, 3):
         t5 = reader(models / "t5", limit)
         read, _ = final_read(Truncate(), example(ASKED), t5.fit, t5)
-        assert ids(t5, read) == official_ids(models / "t5", ASKED, STORY, limit)
+        assert ids(t5, read) == official_ids(tokens, ASKED, STORY, limit)
 
 
 def test_tokens_equal_those_of_a_truncating_tokenizer(models: Path) -> None:

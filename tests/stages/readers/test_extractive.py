@@ -15,8 +15,8 @@ from tiny_models import STORY, encoder
 from transformers import (
     AutoModelForQuestionAnswering,
     AutoTokenizer,
-    CanineConfig,
-    CanineTokenizer,
+    BertConfig,
+    ByT5Tokenizer,
     GPT2Config,
     GPT2ForQuestionAnswering,
 )
@@ -202,8 +202,8 @@ def test_unsuitable_models_are_refused(tmp_path: Path, reader: Callable[..., Ext
     encoder("bert", "", len(words)).save_pretrained(tmp_path / "headless")
     with pytest.raises(UserError, match="lacks weights"):
         Extractive(str(tmp_path / "headless")).read([read])
-    CanineTokenizer().save_pretrained(tmp_path / "slow")  # type: ignore[no-untyped-call]  # untyped in transformers
-    CanineConfig().save_pretrained(tmp_path / "slow")
+    ByT5Tokenizer().save_pretrained(tmp_path / "slow")  # type: ignore[no-untyped-call]  # untyped in transformers
+    BertConfig().save_pretrained(tmp_path / "slow")
     with pytest.raises(UserError, match="slow tokenizer"):
         Extractive(str(tmp_path / "slow")).read([read])
     gpt2 = GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=len(words))
