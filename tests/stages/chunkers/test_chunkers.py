@@ -152,15 +152,13 @@ def check(entry: Entry, text: str, size: int, overlap: int, model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("entry", CASES)
-def test_properties_of_all_chunkers(entry: Entry, model: str, folders: dict[str, str]) -> None:
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(text=TEXTS, size=st.integers(1, 12), share=st.floats(0, 0.99))
+def test_properties_of_all_chunkers(
+    entry: Entry, model: str, folders: dict[str, str], *, text: str, size: int, share: float
+) -> None:
     """Spans ascend, cover all but white space, are not blank or too long, and are reproducible."""
-
-    @settings(max_examples=40, suppress_health_check=list(HealthCheck))
-    @given(text=TEXTS, size=st.integers(1, 12), share=st.floats(0, 0.99))
-    def holds(text: str, size: int, share: float) -> None:
-        check(entry, text, size, int(size * share), folders[model])
-
-    holds()
+    check(entry, text, size, int(size * share), folders[model])
 
 
 def texts(chunker: Chunker, text: str) -> list[str]:

@@ -36,34 +36,29 @@ def byte_level(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("model", ["words", "byte_level"])
-def test_properties_of_chunks_around_mentions(model: str, byte_level: str) -> None:
-    """Chunks do not overlap or exceed the size, contain all mentions, and are reproducible."""
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(
+    text=st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=50).map(" ".join),
+    size=st.integers(1, 14),
+)
+def test_properties_of_chunks_around_mentions(
+    model: str, byte_level: str, text: str, size: int
+) -> None:
+    """Chunks do not overlap or exceed the size, and contain all mentions."""
     model = byte_level if model == "byte_level" else model
-
-    @settings(max_examples=150, suppress_health_check=list(HealthCheck))
-    @given(
-        text=st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=50).map(" ".join),
-        size=st.integers(1, 14),
-    )
-    def holds(text: str, size: int) -> None:
-        document, chunker = Document("d", text), MentionWindows(size, model)
-        names = mentions(ComposedText.of(text), "Jack Sparrow")
-        with collect_notes() as notes:
-            chunks = divide(chunker, document, "Jack Sparrow")
-            again = divide(chunker, Document("d", text), "Jack Sparrow")
-        assert [c.span for c in chunks] == [c.span for c in again]
-        assert bool(notes) == (not chunks) == (not names)
-        assert all(chunk.text and chunk.text == chunk.text.strip() for chunk in chunks)
-        assert all(before.end <= after.start for before, after in pairwise(chunks))
-        for chunk in chunks:
-            starts = [int(s) for s, _ in document.tokens(tokenizer(model))]
-            most = max(size, 12) if model == byte_level else size  # an emoji has up to 12 tokens
-            assert sum(chunk.start <= start < chunk.end for start in starts) <= most
-            assert any(chunk.start <= mention.start < chunk.end for mention in names)
-        for mention in names:
-            assert sum(c.start <= mention.start < c.end for c in chunks) == 1
-
-    holds()
+    document, names = Document("d", text), mentions(ComposedText.of(text), "Jack Sparrow")
+    with collect_notes() as notes:
+        chunks = divide(MentionWindows(size, model), document, "Jack Sparrow")
+    assert bool(notes) == (not chunks) == (not names)
+    assert all(chunk.text and chunk.text == chunk.text.strip() for chunk in chunks)
+    assert all(before.end <= after.start for before, after in pairwise(chunks))
+    starts = [int(start) for start, _ in document.tokens(tokenizer(model))]
+    most = max(size, 12) if model == byte_level else size  # an emoji has up to 12 tokens
+    for chunk in chunks:
+        assert sum(chunk.start <= start < chunk.end for start in starts) <= most
+        assert any(chunk.start <= mention.start < chunk.end for mention in names)
+    for mention in names:
+        assert sum(chunk.start <= mention.start < chunk.end for chunk in chunks) == 1
 
 
 @pytest.mark.parametrize(

@@ -63,18 +63,15 @@ def translated(
 @pytest.mark.parametrize("answer", [shout, flat])
 @pytest.mark.parametrize("unit", ["chunk", "line"])
 @pytest.mark.parametrize("chunker", [Lines(), Lines(2), Lines(1), FixedTokens(4, 2)])
-def test_every_line_stays_in_its_place(chunker: Any, unit: Any, answer: Answer) -> None:
-    @given(text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
-    def holds(text: str) -> None:
-        value = translated(text, answer, LineByLine(unit), chunker)
-        lines, originals = value.splitlines(keepends=True), text.splitlines(keepends=True)
-        for line, before in zip(lines, originals, strict=True):
-            assert "".join(line.split()) == "".join(before.upper().split())
-            assert line[len(line.rstrip()) :] == before[len(before.rstrip()) :]
-            assert len(line) - len(line.lstrip()) == len(before) - len(before.lstrip())
-        assert [not line.strip() for line in lines] == [not line.strip() for line in originals]
-
-    holds()
+@given(text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_every_line_stays_in_its_place(chunker: Any, unit: Any, answer: Answer, text: str) -> None:
+    value = translated(text, answer, LineByLine(unit), chunker)
+    lines, originals = value.splitlines(keepends=True), text.splitlines(keepends=True)
+    for line, before in zip(lines, originals, strict=True):
+        assert "".join(line.split()) == "".join(before.upper().split())
+        assert line[len(line.rstrip()) :] == before[len(before.rstrip()) :]
+        assert len(line) - len(line.lstrip()) == len(before) - len(before.lstrip())
+    assert [not line.strip() for line in lines] == [not line.strip() for line in originals]
 
 
 def test_the_lines_of_a_chunk_are_read_together_first() -> None:
