@@ -41,6 +41,9 @@ class Constant:
         return [len(text) for text in texts]
 
 
+EMBEDDED = Embedded()
+
+
 def passages(enricher: Any, document: Document | str, **options: Any) -> list[Passage]:
     enriched = everything(enricher, document, **options)
     return [passage for passage in enriched if isinstance(passage, Passage)]
@@ -50,7 +53,7 @@ def everything(
     enricher: Any, document: Document | str, size: int = 20, reader: Any = None
 ) -> Sequence[Chunk]:
     document = Document("d", document, "Puss") if isinstance(document, str) else document
-    stages = Pipeline(Paragraphs(size=size), BM25(), reader or Embedded(), Stuff(), enricher)
+    stages = Pipeline(Paragraphs(size=size), BM25(), reader or EMBEDDED, Stuff(), enricher)
     return EnricherRunner(BatchReaders(stages)).passages_of(divide(stages.chunker, document, ""))
 
 
@@ -150,7 +153,7 @@ def test_a_reader_writes_questions_statements_and_context(enricher: Any, text: s
 def test_searching_and_walking_a_tree_end_at_chunks() -> None:
     document = Document("d", STORY)
     tree, search = enrichers.SummaryTree(width=4, roots=2), TreeSearch(BM25(k=10_000), k=3, beam=2)
-    stages = Pipeline(Paragraphs(size=20), search, Embedded(), Stuff(), tree)
+    stages = Pipeline(Paragraphs(size=20), search, EMBEDDED, Stuff(), tree)
     words = " ".join(STORY[len(STORY) // 2 :].split()[:12])
     [selection] = select(stages, [Example("q", document, question=words)])
     assert 0 < len(selection.hits) <= 3
@@ -171,7 +174,7 @@ def test_searching_and_walking_a_tree_end_at_chunks() -> None:
 def test_without_a_tree_a_tree_search_equals_its_retriever(enricher: Any) -> None:
     rankings = []
     for retriever in (BM25(k=1), TreeSearch(BM25(k=10_000), k=1)):
-        stages = Pipeline(Paragraphs(size=20), retriever, Embedded(), Stuff(), enricher)
+        stages = Pipeline(Paragraphs(size=20), retriever, EMBEDDED, Stuff(), enricher)
         with collect_notes():
             [selection] = select(stages, [Example("q", FARM, question="Who feeds the mule?")])
         rankings.append([(identity(hit.chunk), hit.score) for hit in selection.hits])

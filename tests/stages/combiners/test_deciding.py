@@ -45,6 +45,7 @@ class Constant:
         return [1 for _ in texts]
 
 
+CHECK = Embedded()
 SURE, UNSURE = Constant("red", 0.9), Constant("blue", 0.2)
 TWO = (ByRole(Stuff(), "cheap", hits=1), Stuff())
 
@@ -165,7 +166,7 @@ def test_verify_drops_or_marks_claims_that_the_passages_do_not_support() -> None
 
 def _verified(combiner: Verify, example: Example, answer: str) -> object:
     stages = Pipeline(
-        Paragraphs(size=12), BM25(k=3), Constant(answer, 0.9), combiner, roles={"check": Embedded()}
+        Paragraphs(size=12), BM25(k=3), Constant(answer, 0.9), combiner, roles={"check": CHECK}
     )
     return run_example(stages, example)[0].value
 

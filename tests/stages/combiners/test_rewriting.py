@@ -51,6 +51,7 @@ def _texts(read: Read) -> list[str]:
     return [p if isinstance(p, str) else p.text.split(".")[0] for p in read.passages]
 
 
+EMBEDDED = Embedded()
 FOOTWEAR = "Footwear of that hue was rare in those days"
 BOOTS = "The youngest had nothing but the cat"
 ANNA = "Anna painted the boots"
@@ -146,7 +147,7 @@ COMBINERS = (
 @pytest.mark.integration
 @pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
 def test_the_embedded_reader_works_with_all_of_them(combiner: Any) -> None:
-    stages = Pipeline(Paragraphs(size=15), BM25(k=2), Embedded(), combiner)
+    stages = Pipeline(Paragraphs(size=15), BM25(k=2), EMBEDDED, combiner)
     active, _ = run_example(stages, Example("e", TALE, question=QUESTION))
     assert "red" in str(active.value)
     assert len(active.notes) == 1
