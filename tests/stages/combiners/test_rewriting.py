@@ -70,7 +70,7 @@ def test_hyde_searches_with_a_first_answer_if_the_reader_does_not_generate() -> 
     assert (_texts(first), first.instruction) == ([BOOTS], "")
     assert _texts(read) == [BOOTS, OGRE]
     assert "the reader writes no passages" in active.notes[0]
-    active, [_, read] = _run(HyDE(Stuff()), ["none", "red"], k=1, writes=False)
+    _, [_, read] = _run(HyDE(Stuff()), ["none", "red"], k=1, writes=False)
     assert _texts(read) == [BOOTS]
 
 
@@ -103,7 +103,7 @@ def test_answers_to_smaller_questions_are_inserted_into_later_ones() -> None:
 def test_steps_of_reasoning_are_queries_until_an_answer() -> None:
     outputs = ["Anna painted them. So what?", "Bruges has an ogre.", "So the answer is red.", "red"]
     active, reads = _run(Iterative(Stuff(), rounds=9, new=1), outputs)
-    assert [_texts(read) for read in reads] == [
+    assert [*map(_texts, reads)] == [
         [BOOTS],
         ["Anna painted them.", BOOTS, ANNA],
         ["Anna painted them.", "Bruges has an ogre.", BOOTS, ANNA, OGRE],

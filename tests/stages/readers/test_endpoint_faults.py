@@ -238,12 +238,10 @@ def test_an_input_that_failed_is_sent_again_by_the_next_call() -> None:
 
     with running(later) as server:
         reader = endpoint(server)
-        with pytest.raises(EndpointError):
-            reader.read(reads("a"))
-        assert texts(reader.read(reads("a"))) == ["A"]
-        with pytest.raises(EndpointError):
-            reader.read(reads("b", "c"))
-        assert texts(reader.read(reads("b", "c"))) == ["B", "C"]
+        for inputs, expected in ((reads("a"), ["A"]), (reads("b", "c"), ["B", "C"])):
+            with pytest.raises(EndpointError):
+                reader.read(inputs)
+            assert texts(reader.read(inputs)) == expected
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ BUDGETS = {"davinci": 4096, "chatgpt": 4096, "gpt-4": 8192, "claude": 8000, "cla
 
 
 def official_row(name: str, sentences: int) -> dict[str, Any]:
-    """Returns a row of the test split, with offsets of document and query, but no reference."""
+    """Returns a row of the test split, which has no reference."""
     before = f"Read about {name}.\n\nText:\n"
     inner = [len(before), len(before) + len(STORY)]
     return zero_scrolls_row(

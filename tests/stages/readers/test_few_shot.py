@@ -230,14 +230,12 @@ def test_examples_are_sampled_from_the_train_split(splits: Path, tmp_path: Path)
         assert row["answer"] == f"Person {number}"
         assert row["passages"] == [f"Nobody slept. Person {number} rowed the boat. All was well."]
     assert "train-7" not in [row["id"] for row in rows]
-    for count, seed in ((2, 0), (2, 1), (99, 0)):
-        out = tmp_path / f"{count}-{seed}.jsonl"
+    for count, seed, expected in ((2, 1, 2), (99, 0, 9)):
+        out = tmp_path / f"{count}.jsonl"
         result = few_shot_examples("plain", "rows", count=count, seed=seed, out=out, **options)
         again = read_lines(result.file)
-        assert (result.examples, result.skipped, result.split) == (len(again), 0, "train")
-        assert (again[:2] == rows[:2]) is (seed == 0)
-    assert len(again) == 9
-    assert len(draw(tmp_path / "drawn.jsonl", 9, 0)) == 4
+        assert (result.examples, result.skipped, result.split) == (expected, 0, "train")
+        assert (again[:2] == rows[:2], len(again)) == (seed == 0, expected)
     with pytest.raises(UserError, match="already exists"):
         few_shot_examples("plain", "rows", out=tmp_path / "drawn.jsonl", **options)
     with pytest.raises(UserError, match="Refine has no method `supervise`; use Stuff"):

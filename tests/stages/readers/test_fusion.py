@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from lookup_task import COLOURS, NAMES, PROMPT, save_t5, tuned
-from tiny_models import STORY, save, save_waves
+from tiny_models import STORY, save_waves
 
 from leporello.combiners import Truncate
 from leporello.core.errors import UserError
@@ -32,23 +32,18 @@ CHUNKS |= {"prompt": "{context}", "separator": "", "max_fused_tokens": 150}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """Returns a function that returns the path of a tiny model, and creates it when needed."""
-    base = tmp_path_factory.mktemp("models")
+def reader(
+    tiny: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., FusionInDecoder]:
+    """Returns a function that returns a reader with a tiny model."""
+    folders = {"llama": tiny("llama")}
+    for name in ("t5", "bart"):
+        folders[name] = str(tmp_path_factory.mktemp(name))
+        save_waves(name, Path(folders[name]))
 
-    def model_path(name: str) -> str:
-        if not (base / name).exists():
-            (save_waves if name in ("t5", "bart") else save)(name, base / name)
-        return str(base / name)
-
-    return model_path
-
-
-@pytest.fixture(scope="module")
-def reader(folder: Callable[[str], str]) -> Callable[..., FusionInDecoder]:
     def reader_with(name: str, **parameters: Any) -> FusionInDecoder:
         defaults = {"max_input_tokens": 100, "max_new_tokens": 6, "device": "cpu"}
-        return FusionInDecoder(folder(name), **{**defaults, **parameters})
+        return FusionInDecoder(folders[name], **{**defaults, **parameters})
 
     return reader_with
 

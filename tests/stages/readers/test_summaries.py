@@ -99,8 +99,8 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("expected", QUESTIONS)
 def test_questions_want_summaries_or_answers(expected: Wanted) -> None:
-    for asked in QUESTIONS[expected]:
-        assert wanted(*asked.split("|")) is expected, asked
+    for question in QUESTIONS[expected]:
+        assert wanted(*question.split("|")) is expected, question
 
 
 def test_questions_about_meetings_often_require_a_summary() -> None:
