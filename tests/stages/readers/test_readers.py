@@ -152,10 +152,10 @@ def test_all_parts_of_an_input_fit_the_input_window(
         rendered = tiny.render(part)
         assert all(text in rendered for text in ("Who had the cat?", "Answer.", "(B) youngest"))
     text_parts = [p if isinstance(p, str) else p.text for part in parts for p in part.passages]
-    output, complete, seen = tiny.read([read])[0], "".join(texts), "".join(text_parts)
-    assert output.cut == len(complete) - len(seen)
-    assert complete.startswith(seen)
-    assert seen == complete or on_overflow in ("fit", "truncate")
+    output, complete, visible = tiny.read([read])[0], "".join(texts), "".join(text_parts)
+    assert output.cut == len(complete) - len(visible)
+    assert complete.startswith(visible)
+    assert visible == complete or on_overflow in ("fit", "truncate")
     spans = [p.span for part in parts for p in part.passages if isinstance(p, Chunk)]
     assert output.read == tuple(spans)
 
