@@ -1,7 +1,6 @@
 """Tests of LongBench, InfiniteBench and LooGLE: rows as in the official loaders, and faults."""
 
 import json
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from official_rows import official_input
 from row_files import write_rows
+from stories import zipped
 
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.protocols import Task
@@ -146,8 +146,8 @@ def test_a_truncated_list_is_an_error(tmp_path: Path, text: str) -> None:
 
 def test_the_zip_of_all_tasks_is_read(tmp_path: Path) -> None:
     (tmp_path / "longbench").mkdir()
-    with zipfile.ZipFile(tmp_path / "longbench" / "data.zip", "w") as archive:
-        archive.writestr("data/qasper.jsonl", json.dumps(longbench()))
+    content = zipped({"data/qasper.jsonl": json.dumps(longbench())})
+    (tmp_path / "longbench/data.zip").write_bytes(content)
     assert [e.question for e in LongBench("qasper", data=tmp_path).examples()] == ["Who?"]
     with pytest.raises(UserError, match="has no split 'train'"):
         list(LongBench("qasper", split="train", data=tmp_path).examples())
