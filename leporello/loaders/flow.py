@@ -164,6 +164,11 @@ class Flow:
         if self._tables:
             self._tables[-1].span(columns, rows)
 
+    def end_head(self) -> None:
+        """Lets the rows of the open table before the current row name its columns."""
+        if self._tables:
+            self._tables[-1].end_head()
+
     def place(self, name: str) -> None:
         """Adds a place that begins with the next text, and ends where the next place begins."""
         self._place = name

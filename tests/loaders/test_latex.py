@@ -164,6 +164,8 @@ def test_formulas_are_text(source: str, text: str) -> None:
          ["a b\tc d", "e\tf"]),
         (r"\begin{tabular}{l} x \\ y \end{tabular} & b \\ c & d", ["x; y\tb", "c\td"]),
         (r"& & \\ a & & b \\", ["a\t\tb"]),
+        (r"& \multicolumn{2}{c}{F1} \\ Model & dev & test \\ \midrule A & 1 & 2 \\ \midrule B & &",
+         ["Model\tF1 dev\tF1 test", "A\t1\t2", "B\t\t"]),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(

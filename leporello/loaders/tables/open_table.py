@@ -56,6 +56,12 @@ class OpenTable:
         self._end_row(at)
         self._in_head = self._in_head and tag == "tr"
 
+    def end_head(self) -> None:
+        """Lets the rows above the open row name columns, if no row is marked as such."""
+        if self._rows and not self._rows[0].is_header:
+            for row in self._rows[:-1]:
+                row.is_header = True
+
     def start_cell(self, tag: str, attributes: Mapping[str, str], at: int) -> None:
         """Starts a cell at a piece; the next cell, or its row's end, ends it."""
         if self._row is None:
