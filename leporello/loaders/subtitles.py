@@ -47,9 +47,9 @@ class Subtitles(Format):
         timed = list(cues(same_length(text), web))
         if not timed:
             raise UserError(f"{path}: has no cue (a line such as 00:01:02,000 --> 00:01:05,000)")
-        faulty = max(len(_ARROW.findall(text)) - len(timed), 0)
-        losses = (Loss("cue", "has no valid times", count=faulty),) if faulty else ()
-        raw = replace(raw, losses=(*raw.losses, *losses))
+        if text.count("->") > len(timed) and (faulty := len(_ARROW.findall(text)) - len(timed)) > 0:
+            loss = Loss("cue", "has no valid times", count=faulty)
+            raw = replace(raw, losses=(*raw.losses, loss))
         bodies = [plain_text(text[body.start : body.end], web) for _, body, _ in timed]
         names = [_clock(*timing.groups(default="0")[:3]) for timing, _, _ in timed]
         if web and _ROLLING.search(text):
