@@ -349,14 +349,13 @@ def test_files_with_errors_of_stages_are_short_and_utf_8(runs: Path) -> None:
     assert max(path.stat().st_size for path in files) < 300_000
 
 
-@pytest.mark.parametrize("how", ["forks", "leaves"])
-def test_processes_of_stages_end_with_the_run(tmp_path: Path, how: str) -> None:
+def test_processes_of_stages_end_with_the_run(tmp_path: Path) -> None:
     options = ("--config", _config(tmp_path), "--no-cache", "--out", tmp_path / "out")
-    leporello("run", f"reader-{how}", *options, folder=tmp_path)
-    assert len(read_lines(tmp_path / "out" / f"reader-{how}" / "rows" / "predictions.jsonl")) == 3
-    if how == "leaves":
-        pid = int((tmp_path / "left").read_text())
-        until(lambda: not is_alive(pid) or "Z" in Path(f"/proc/{pid}/stat").read_text())
+    leporello("run", "reader-forks", "reader-leaves", *options, folder=tmp_path)
+    for name in ("reader-forks", "reader-leaves"):
+        assert len(read_lines(tmp_path / "out" / name / "rows" / "predictions.jsonl")) == 3
+    pid = int((tmp_path / "left").read_text())
+    until(lambda: not is_alive(pid) or "Z" in Path(f"/proc/{pid}/stat").read_text())
 
 
 @pytest.mark.parametrize("how", ["clocks", "junk"])

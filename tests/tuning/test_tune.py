@@ -129,7 +129,7 @@ def test_a_search_resumes_after_a_kill_with_the_same_result(folder: Path) -> Non
     def scored() -> int:
         return len([*scores.rglob("*.json")])
 
-    for number, sent in enumerate((signal.SIGKILL, signal.SIGINT, signal.SIGKILL)):
+    for number, sent in enumerate((signal.SIGKILL, signal.SIGINT)):
         process = subprocess.Popen(
             command(*line, *sets), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
