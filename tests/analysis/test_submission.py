@@ -9,7 +9,7 @@ import pytest
 from command_line import GOLDEN, write_files
 
 from leporello.analysis.export.submission import leaderboard_named, submission_csv, submit
-from leporello.api import run, score
+from leporello.api import run
 from leporello.core.errors import UserError
 
 SUITES = {name: leaderboard_named(name) for name in ("scrolls", "zero_scrolls")}
@@ -179,7 +179,3 @@ def test_unusable_gold_is_a_failure(tmp_path: Path) -> None:
     assert (result.failures, result.scores) == (1, {"option_letter": 0})
     failures = (tmp_path / "out" / "lead" / "mine" / "failures.jsonl").read_text("utf-8")
     assert "GoldError: example 'a': the reference '7' has no letter" in failures
-    answers = tmp_path / "answers.json"
-    answers.write_text('{"a": "A", "b": "A", "c": "C"}')
-    result = score(answers, "mine", config=[path])
-    assert (result.examples, result.failures, result.scores) == (3, 1, {"option_letter": 50})
