@@ -17,6 +17,7 @@ def scrolls_row(name: str, text: str, output: object = "gold", **more: object) -
 def zero_scrolls_row(
     name: str,
     *,
+    before: str = "Read this. Answer well.\n\nStory:\n",
     text: str = STORY,
     query: str = "",
     output: object = "gold",
@@ -28,7 +29,6 @@ def zero_scrolls_row(
 
     With `over` the query's end includes the header of the answer, as in some copies.
     """
-    before = "Read this. Answer well.\n\nStory:\n"
     question = f"{header}:\n{query}" if query else ""
     tail = "\n\nAnswer:\n" if query else "Answer:\n"
     prompt, start = f"{before}{text}\n\n{question}{tail}", len(before + text) + 2

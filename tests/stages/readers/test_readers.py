@@ -125,10 +125,10 @@ def test_choices_score_as_in_plain_passes(name: str, reader: Callable[..., AnyRe
 @st.composite
 def passages(draw: st.DrawFn) -> tuple[Chunk | str, ...]:
     """Draws chunks of the story and other texts, of which some are empty or long."""
-    end = st.integers(0, len(DOCUMENT.text))
+    end = st.integers(0, len(DOCUMENT.text) // 2)
     spans = st.tuples(end, end).map(lambda ends: DOCUMENT.chunk(min(ends), max(ends)))
     literals = st.text(max_size=200) | st.sampled_from(["", " ", "\n\n", "\ud800 torn", "🐈" * 90])
-    return tuple(draw(st.lists(spans | literals, max_size=6)))
+    return tuple(draw(st.lists(spans | literals, max_size=4)))
 
 
 @pytest.mark.parametrize("on_overflow", ["fit", "truncate", "split", "error"])

@@ -33,7 +33,6 @@ from leporello.retrievers import (
     TfIdf,
 )
 from leporello.retrievers.embedders import count, cut, load_cross_encoder, load_embedder, room
-from leporello.retrievers.postings import best_chunks
 from leporello.text.tokens import terms
 
 STORY = (
@@ -321,20 +320,6 @@ def test_a_reader_without_scores_cannot_rerank() -> None:
     chunks = chunked(STORY)
     with pytest.raises(ValueError, match="a reader that returns scores"):
         retrieve(RerankByReader(TfIdf(k=5), Lead()), examples_of(QUESTIONS, chunks), chunks)
-
-
-@given(
-    rows=st.lists(
-        st.lists(st.sampled_from([0.0, 0.5, 1.0, float("nan")]), min_size=9, max_size=9), max_size=5
-    ),
-    k=st.integers(1, 10),
-)
-def test_the_best_chunks_equal_those_of_a_stable_sort(rows: list[list[float]], k: int) -> None:
-    chunks = joined([*"abcdefghi"])
-    scores = np.array(rows).reshape(-1, 9)
-    expected = (-scores).argsort(axis=1, kind="stable")[:, :k]
-    hits = best_chunks((scores[:2], scores[2:]), chunks, k)
-    assert [[hit.chunk.start // 2 for hit in ranking] for ranking in hits] == expected.tolist()
 
 
 @pytest.mark.parametrize("retriever", [TfIdf(), BM25()])
