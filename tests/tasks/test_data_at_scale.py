@@ -185,11 +185,15 @@ def test_a_bomb_of_one_line_is_refused_before_it_is_in_memory(tmp_path: Path, ca
     assert not [file for file in cache.rglob("*") if file.is_file()]
 
 
-@pytest.mark.parametrize("encoding", ["UTF-16LE", "UTF-16BE", "UTF-32LE"])
-def test_wide_encodings_are_reported(tmp_path: Path, encoding: str) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [("utf-16", "UTF-16LE"), ("utf-16-be", "UTF-16BE"), ("utf-32", "UTF-32LE")],
+)
+def test_wide_encodings_are_reported(tmp_path: Path, encoding: str, name: str) -> None:
+    """With a mark at the beginning, or without it."""
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(("\ufeff" + json_lines(ROWS).decode()).encode(encoding))
-    fault = f"is in {encoding}, but JSON Lines must be UTF-8; convert it: iconv"
+    path.write_bytes(json_lines(ROWS).decode().encode(encoding))
+    fault = f"is in {name}, but JSON Lines must be UTF-8; convert it: iconv"
     with pytest.raises(UserError, match=fault):
         JsonLines(path).check()
 
