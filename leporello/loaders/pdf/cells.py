@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from leporello.loaders.pdf.fragments import Fragment
 from leporello.loaders.pdf.raised import TOUCHING, attached, level
@@ -17,7 +17,7 @@ _LINES = 12  # lines of a cell
 FIGURES = re.compile(r"[^^\w]*\d[\d.,' /:%^]*[^^\w]*|[-–—.*]+|n/?a", re.IGNORECASE)
 _SMALL = re.compile(r"[^\W\d_A-Z]")
 LEADERS = re.compile(r"(?<!\.)(?<!\. )(?:\. ?){4,}+$|(?<![…_])[…_]{2,}+$|(?<!\. )(?:\. ){3,}+\w+$")
-_BROKEN = re.compile(rf"(?<=[^\W\d_])[-‐{HYPHEN}] (?=[^\W\d_])")
+_BROKEN = re.compile(rf"[-‐{HYPHEN}](?<=[^\W\d_].) (?=[^\W\d_])")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufefc]")
 
 Row = list[Fragment]
@@ -85,7 +85,7 @@ def _with_header(lines: Sequence[TableLine]) -> list[list[TableLine]]:
     A header has no figures in columns of figures.
     """
     figures = {
-        column for column in range(1, 99)
+        column for column in {*chain(*(line.cells for line in lines))} - {0}
         if (texts := [line.cells[column] for line in lines[HEADER:] if column in line.cells])
         and sum(FIGURES.fullmatch(text) is not None for text in texts) > len(texts) / 2
     }  # fmt: skip
@@ -149,6 +149,8 @@ def reads_backwards(fragments: Sequence[Fragment]) -> bool:
 def joined(row: Row) -> str:
     """Returns the text of a row; raised figures and fractions touch the text before them."""
     text, last, base = row[0].text, 0, row[0]
+    if len(row) == 1:
+        return text
     for a, b in pairwise(row):
         largest = max(base.size, b.size)
         now = level(base.y - b.y, b.size, base.size)

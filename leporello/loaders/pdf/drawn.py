@@ -6,6 +6,7 @@ import ctypes
 from bisect import bisect, bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from leporello.loaders.pdf.pdfium import Floats, Pointer, function
 
@@ -73,22 +74,23 @@ def _between(a: tuple[float, float], b: tuple[float, float]) -> Box:
     return min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1])
 
 
-@dataclass(slots=True)
+@dataclass
 class Grid:
     """Lines that meet, in order. Its outer edges may have no line."""
 
     upright: list[Line] = field(default_factory=list)
     level: list[Line] = field(default_factory=list)
 
-    @property
+    @cached_property
     def box(self) -> Box:
         """Its bounds."""
         west, east = _ends(self.level, self.upright)
         north, south = _ends(self.upright, self.level)
         return west, north, east, south
 
+    @cached_property
     def edges(self) -> tuple[list[float], list[float]]:
-        """Returns the edges of columns, and of rows."""
+        """Edges of columns, and of rows."""
         west, north, east, south = self.box
         return _edges(self.upright, west, east), _edges(self.level, north, south)
 
@@ -110,7 +112,7 @@ def grids(boxes: Sequence[Box]) -> list[Grid]:
     if not upright or not level:
         return []
     grids = _connected([*_merged(upright)], [*_merged(level)])
-    return [grid for grid in grids if is_table(*(len(edges) - 1 for edges in grid.edges()))]
+    return [grid for grid in grids if is_table(*(len(edges) - 1 for edges in grid.edges))]
 
 
 def is_table(columns: int, rows: int) -> bool:
@@ -166,7 +168,7 @@ def _connected(upright: Sequence[Line], level: Sequence[Line]) -> list[Grid]:
 
 def _ends(lines: Sequence[Line], across: Sequence[Line]) -> tuple[float, float]:
     """Returns the beginning and end of lines and of those across them."""
-    places = [line[0] for line in across]
+    places = [line[0] for line in (*across[:1], *across[-1:])]
     low = min([*places, *(line[1] for line in lines)])
     return low, max([*places, *(line[2] for line in lines)])
 

@@ -40,6 +40,8 @@ def furniture(
     pages: Sequence[Sequence[PageLine]], heights: Sequence[float]
 ) -> list[dict[int, str]]:
     """Returns for each page the kinds of its furniture, by index of the line."""
+    if len(pages) < _PAGES:
+        return [{} for _ in pages]
     sizes = Counter[float]()
     for lines in pages:
         for line in lines:

@@ -228,16 +228,19 @@ def _large(
 ) -> Iterator[tuple[int, int, Style, str]]:
     """Yields page, line, type and text of headings in larger or bolder type."""
     for page, lines in enumerate(pages):
+        styles = [*map(_style, lines)]
         i = 0
         while i < len(lines):
-            style, first = _style(lines[i]), i
+            style, first = styles[i], i
             i += 1
-            while i < len(lines) and _style(lines[i]) == style and not lines[i].opens:
+            while i < len(lines) and styles[i] == style and not lines[i].opens:
                 i += 1
-            title = " ".join(line.text for line in lines[first:i])
-            after = _style(lines[i])[0] if i < len(lines) else body[0]
+            after = styles[i][0] if i < len(lines) else body[0]
             heads = after >= body[0] - 1 and lines[first].opens
-            if heads and _stands_out(style, body) and _is_title(title):
+            if not heads or not _stands_out(style, body):
+                continue
+            title = " ".join(line.text for line in lines[first:i])
+            if _is_title(title):
                 yield page, first, style, title
 
 

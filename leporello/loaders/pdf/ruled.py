@@ -8,6 +8,7 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 from leporello.loaders.pdf.cells import (
     APART,
@@ -76,9 +77,11 @@ def _is_within(grid: Grid, grids: Sequence[Grid]) -> bool:
     x, y = (west + east) / 2, (north + south) / 2
     for neighbour in grids:
         a, b, c, d = neighbour.box
+        if neighbour is grid or a >= west or b >= north or c <= east or d <= south:
+            continue
         low, high = _around(neighbour.upright, x, y, (a, c))
         top, bottom = _around(neighbour.level, y, x, (b, d))
-        if neighbour is not grid and low < west and east < high and top < north and south < bottom:
+        if low < west and east < high and top < north and south < bottom:
             return True
     return False
 
@@ -86,7 +89,7 @@ def _is_within(grid: Grid, grids: Sequence[Grid]) -> bool:
 def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[RuledRow], list[Fragment]]:
     """Returns the rows of a table, and the fragments outside; no rows if it is not a table."""
     inside, outside = _sides(fragments, grid)
-    columns, _ = grid.edges()
+    columns, _ = grid.edges
     cells, ends, crossing = _cells(inside, grid)
     used = sorted({column for _, column in cells})
     count = len({row for row, _ in cells})
@@ -132,7 +135,7 @@ def _middle(fragment: Fragment) -> tuple[float, float]:
 def _cells(fragments: Sequence[Fragment], grid: Grid) -> tuple[_Cells, dict[int, int], int]:
     """Returns the texts by cell, the last column of each text's cell, and how many cross lines."""
     west, north, east, south = grid.box
-    columns, heights = grid.edges()
+    columns, heights = grid.edges
     cells: _Cells = {}
     last: dict[int, int] = {}
     crossing = 0
@@ -203,7 +206,9 @@ def _band(cells: Mapping[int, list[Fragment]], reaches: bool, second: float) -> 
 
 def _lines(cells: Mapping[int, list[Fragment]]) -> Iterator[TableLine]:
     """Yields the lines of the cells of a row, downwards."""
-    placed = sorted(((f.y, f.x0, c, f) for c, of in cells.items() for f in of), key=lambda p: p[:3])
+    placed = sorted(
+        ((f.y, f.x0, c, f) for c, of in cells.items() for f in of), key=itemgetter(0, 1, 2)
+    )
     line: list[tuple[int, Fragment]] = []
     y = 0.0
     for _, _, column, f in placed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect
 from collections import Counter
@@ -43,7 +44,7 @@ _CONTENTS = re.compile(
     r"|sommaire|table des matières",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"[;{}](?: *(?://|/\*|#).*)?$|^[%\\#]|\\\w|[\w)]\(\)|[-=]>")
+_CODE = re.compile(r"[;{}](?: *(?://|/\*|#).*)?$|[%\\#](?<=^.)|\\\w|\(\)(?<=[\w)]..)|[-=]>")
 
 Gap = tuple[float, float]
 
@@ -163,13 +164,15 @@ def _divided(row: Row, middles: Sequence[float]) -> Row:
 
 
 def _gaps(row: Row) -> list[Gap]:
+    if len(row) == 1:
+        return []
     return [(a.x1, b.x0) for a, b in pairwise(row) if b.x0 - a.x1 > _CELL * a.size]
 
 
 def _free(gaps: Iterable[Gap], row: Row) -> list[Gap]:
     """Returns the parts of gaps that a row leaves free, if wide enough to separate cells."""
-    spaces = pairwise([float("-inf"), *(x for f in row for x in (f.x0, f.x1)), float("inf")])
-    free = [*spaces][::2]
+    ends, begins = [-math.inf, *(f.x1 for f in row)], [*(f.x0 for f in row), math.inf]
+    free = [*zip(ends, begins, strict=True)]
     met = ((max(gap[0], low), min(gap[1], high)) for gap in gaps for low, high in free)
     return [(low, high) for low, high in met if high - low > _CELL * row[0].size]
 
