@@ -42,6 +42,9 @@ class Characters:
         self._matrix, self._name = (ctypes.c_float * 6)(), ctypes.create_string_buffer(_NAME.value)
         self._origin = function("FPDFText_GetCharOrigin")
         self._loose_box = function("FPDFText_GetLooseCharBox")
+        self._size = function("FPDFText_GetFontSize")
+        self._matrix_of = function("FPDFText_GetMatrix")
+        self._font = function("FPDFText_GetFontInfo")
 
     def place(self, first: int, last: int, turn: int) -> Word:
         """Returns where a word begins and ends, its baseline, and the height of its end."""
@@ -80,10 +83,10 @@ class Characters:
     def type(self, at: int) -> tuple[float, bool]:
         """Returns the size in points of a character's type, and whether it is bold."""
         page, matrix, name = self._page, self._matrix, self._name
-        size: float = function("FPDFText_GetFontSize")(page, at)
-        if function("FPDFText_GetMatrix")(page, at, matrix):
+        size: float = self._size(page, at)
+        if self._matrix_of(page, at, matrix):
             size *= math.hypot(matrix[2], matrix[3])
-        function("FPDFText_GetFontInfo")(page, at, name, _NAME, None)
+        self._font(page, at, name, _NAME, None)
         return size, _is_bold(name.value)
 
     def text_object(self, at: int) -> int | None:

@@ -129,8 +129,11 @@ class WordReader:
                 edges.append(at)
             right = east
         for begin, stop in pairwise([*edges, last + 1]):
-            part = self._characters.place(begin, stop - 1, 0)
-            self._add_word(begin, stop - 1, 0, part, touches and begin == first)
+            self._add_part(begin, stop - 1, 0, touches and begin == first)
+
+    def _add_part(self, first: int, last: int, turn: int, touches: bool) -> None:
+        place = self._characters.place(first, last, turn)
+        self._add_word(first, last, turn, place, touches)
 
     def _extends(self, first: int, last: int, place: Word) -> bool:
         """Adds a word to the last fragment if it follows on the same baseline: most words."""
@@ -182,18 +185,13 @@ class WordReader:
         base, runs = first, [(self._text[first : last + 1], 0)]
         if turn < SLANTED and (touches or shifted or not self._is_level(first, last, turn, y)):
             if (angle := self._characters.turn(first)) != turn:  # it changed within a line
-                self._add_word(
-                    first, last, angle, self._characters.place(first, last, angle), touches=False
-                )
+                self._add_part(first, last, angle, touches=False)
                 return
             glyphs = [self._glyph(at, turn) for at in range(first, last + 1)]
             for at, (a, b) in enumerate(pairwise(glyphs), first):
                 if abs(a.y - b.y) > max(a.height, b.height):  # pdfium left out the end of a line
-                    parts = (first, at, touches), (at + 1, last, False)
-                    for begin, end, is_close in parts:
-                        self._add_word(
-                            begin, end, turn, self._characters.place(begin, end, turn), is_close
-                        )
+                    self._add_part(first, at, turn, touches)
+                    self._add_part(at + 1, last, turn, touches=False)
                     return
             base, runs = self._runs(glyphs, first, before.y if before and shifted else None)
         if self._odd and not (runs[0][0].isascii() and runs[0][0].isprintable() and len(runs) == 1):
@@ -213,12 +211,12 @@ class WordReader:
         before = self.fragments[-1][0]
         (x0, y), size = begins, before.size
         gap, shift = x0 - before.x1, abs(y - before.y)
-        if self._walls and not turn and self._walls.part(before.x1, x0, y):
-            return None
-        if touches and abs(gap) < TOUCHING * size and shift < size:
-            return before
+        is_near = touches and abs(gap) < TOUCHING * size and shift < size
         most = _RAISED_LINE if is_smaller else _SAME_LINE
-        return before if -size / 2 < gap < _GAP * size and shift < most * size else None
+        if not is_near and not (-size / 2 < gap < _GAP * size and shift < most * size):
+            return None
+        is_parted = self._walls and not turn and self._walls.part(before.x1, x0, y)
+        return None if is_parted else before
 
     def _is_mark(self, before: Fragment, y: float, height: float) -> bool:
         """Returns whether the last fragment is a raised word before larger type on its baseline."""
@@ -229,22 +227,19 @@ class WordReader:
         )
 
     def _append(
-        self,
-        before: Fragment,
-        runs: Sequence[tuple[str, int]],
-        touches: bool,
-        place: Word,
+        self, before: Fragment, runs: Sequence[tuple[str, int]], touches: bool, place: Word
     ) -> None:
         """Adds a word at a place."""
         x0, x1, y, _ = place
-        west, east, above, _ = self._last
-        reach = _SAME_LINE * before.size
-        is_under = y - above > reach and abs(x0 + x1 - west - east) < reach
-        if is_under and before.text and (text := fraction(before.text, runs)):
-            before.text, self._level, runs = text, 0, ()
-        elif before.text and not touches:
-            text, self._level = runs[0]
-            before.text, runs = f"{before.text} {text}", runs[1:]
+        if before.text:
+            west, east, above, _ = self._last
+            reach = _SAME_LINE * before.size
+            is_under = y - above > reach and abs(x0 + x1 - west - east) < reach
+            if is_under and (text := fraction(before.text, runs)):
+                before.text, self._level, runs = text, 0, ()
+            elif not touches:
+                text, self._level = runs[0]
+                before.text, runs = f"{before.text} {text}", runs[1:]
         for text, now in runs:
             before.text = attached(before.text, self._level, text, now)
             self._level = now
@@ -262,15 +257,15 @@ class WordReader:
 
     def _is_level(self, first: int, last: int, turn: int, y: float) -> bool:
         """Returns whether the end of a word, and figures within it, are on its baseline."""
-        tolerance = self._tolerance
-        if last > first and abs(self._characters.baseline(last, turn) - y) > tolerance:
-            return False
-        if last <= first + 1:
+        if first == last:
             return True
-        inner = _FIGURE.finditer(self._text, first + 1, last + 1)
-        return all(
-            abs(self._characters.baseline(at.start(), turn) - y) <= tolerance for at in inner
-        )
+        tolerance, baseline = self._tolerance, self._characters.baseline
+        if abs(baseline(last, turn) - y) > tolerance:
+            return False
+        for figure in _FIGURE.finditer(self._text, first + 1, last + 1):
+            if abs(baseline(figure.start(), turn) - y) > tolerance:
+                return False
+        return True
 
     def _runs(
         self, glyphs: Sequence[_Glyph], first: int, baseline: float | None
