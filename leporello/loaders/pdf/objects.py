@@ -8,9 +8,9 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from leporello.loaders.pdf.pdfium import Floats, Pointer, function
+from leporello.loaders.pdf.pdfium import Floats, Handle, Pointer, function
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,9 @@ _LAYER_OFF = re.compile(rb"/OFF\s*\[\s*\d|/OFF\s+\d|/BaseState\s*/OFF")
 _OBJECT_STREAM = re.compile(rb"/ObjStm\b[^\0]{0,500}?\bstream\r?\n")
 _CATALOG = re.compile(rb"/Type\s*/Catalog\b")
 _LARGEST = 2**24  # bytes of an object stream
+
+# An object, its kind, and whether it is in a form.
+_Item: TypeAlias = tuple[Pointer, int, bool]
 
 
 def has_hidden_layers(data: bytes) -> bool:
@@ -124,15 +127,13 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
     from pypdfium2 import raw
 
     text, image, path = raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH
-    mode_of, color_of = (
-        function("FPDFTextObj_GetTextRenderMode"),
-        function("FPDFPageObj_GetFillColor"),
-    )
+    mode_of, color_of = map(function, ("FPDFTextObj_GetTextRenderMode", "FPDFPageObj_GetFillColor"))
     red, green, blue, opacity = color = [ctypes.c_uint() for _ in range(4)]
     pointers = [*map(ctypes.byref, color)]
-    objects = PageObjects(blank=raw.FPDFPage_CountObjects(page) == 0)
+    items = [*_objects(page.raw)]
+    objects = PageObjects(blank=not items)
     white = []
-    for item, kind, nested in _objects(page):
+    for item, kind, nested in items:
         if kind == text:
             objects.texts += 1
             color_of(item, *pointers)
@@ -141,7 +142,7 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
             if mode in _UNSEEN or not opacity.value:
                 objects.invisible.add(item.value)
             if is_white and (mode == 0 or mode in _UNSEEN):
-                white.append((item, nested))
+                white.append((item, kind, nested))
             if layers and (nested or _is_layered(item)):
                 objects.doubtful.add(item.value)
         elif kind == image:
@@ -151,40 +152,38 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
         elif kind == path and not nested:
             objects.paths.append(item)
     if white:
-        _find_white(page, white, objects)
+        _find_white(white, [*_colored(items)], objects)
     return objects
 
 
-def _find_white(page: PdfPage, texts: Sequence[tuple[Pointer, bool]], objects: PageObjects) -> None:
+def _find_white(texts: Sequence[_Item], grounds: Sequence[_Item], objects: PageObjects) -> None:
     """Adds white texts: bounds within forms have other units, so that these need a look."""
-    grounds = [
-        (_bounds(item), nested) for item, kind, nested in _objects(page) if _colors(item, kind)
-    ]
-    in_forms = any(nested for _, nested in grounds)
-    for text, nested in texts:
+    in_forms = any(nested for *_, nested in grounds)
+    areas = [] if in_forms else [_bounds(item) for item, *_ in grounds]
+    for text, _, nested in texts:
         if nested or in_forms:
             objects.doubtful.add(text.value)
             continue
         west, south, east, north = _bounds(text)
-        if not any(
-            w < east and west < e and s < north and south < n for (w, s, e, n), _ in grounds
-        ):
+        if not any(w < east and west < e and s < north and south < n for w, s, e, n in areas):
             objects.white.add(text.value)
 
 
-def _colors(item: Pointer, kind: int) -> bool:
-    """Returns whether an object colors an area, so that white text on it is seen."""
+def _colored(items: Sequence[_Item]) -> Iterator[_Item]:
+    """Yields objects that color an area, so that white text on it is seen."""
     from pypdfium2 import raw
 
-    if kind != raw.FPDF_PAGEOBJ_PATH:
-        return kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING)
-    mode, stroke = ctypes.c_int(), ctypes.c_int()
-    has_mode = function("FPDFPath_GetDrawMode")(item, ctypes.byref(mode), ctypes.byref(stroke))
-    if not has_mode or not mode.value:
-        return False
-    color = [ctypes.c_uint() for _ in range(4)]
-    is_plain = function("FPDFPageObj_GetFillColor")(item, *map(ctypes.byref, color))
-    return not (is_plain and min(c.value for c in color[:3]) >= _WHITE)
+    mode, stroke, *color = (ctypes.c_int(), ctypes.c_int(), *(ctypes.c_uint() for _ in range(4)))
+    modes, colors = [*map(ctypes.byref, (mode, stroke))], [*map(ctypes.byref, color)]
+    mode_of, color_of = map(function, ("FPDFPath_GetDrawMode", "FPDFPageObj_GetFillColor"))
+    for item, kind, nested in items:
+        if kind == raw.FPDF_PAGEOBJ_PATH:
+            is_filled = mode_of(item, *modes) and mode.value
+            is_plain = is_filled and color_of(item, *colors)
+            if is_filled and not (is_plain and min(c.value for c in color[:3]) >= _WHITE):
+                yield item, kind, nested
+        elif kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING):
+            yield item, kind, nested
 
 
 def _is_layered(item: Pointer) -> bool:
@@ -207,27 +206,15 @@ def _bounds(item: Pointer) -> tuple[float, float, float, float]:
     return west, south, east, north
 
 
-def _objects(page: PdfPage) -> Iterator[tuple[Pointer, int, bool]]:
-    """Yields objects, their kinds and whether they are in a form; the form is before them."""
+def _objects(parent: Handle, depth: int = 0) -> Iterator[_Item]:
+    """Yields the objects of a page; a form comes before its own objects."""
     from pypdfium2 import raw
 
-    object_of, kind_of = function("FPDFPage_GetObject"), function("FPDFPageObj_GetType")
-    form, top = raw.FPDF_PAGEOBJ_FORM, page.raw
-    for i in range(raw.FPDFPage_CountObjects(top)):
-        item = object_of(top, i)
-        kind = kind_of(item)
-        yield item, kind, False
-        if kind == form:
-            yield from _nested(item, _NESTED)
-
-
-def _nested(parent: Pointer, depth: int) -> Iterator[tuple[Pointer, int, bool]]:
-    from pypdfium2 import raw
-
-    object_of, kind_of = function("FPDFFormObj_GetObject"), function("FPDFPageObj_GetType")
-    for i in range(function("FPDFFormObj_CountObjects")(parent)):
+    kind_of, place = function("FPDFPageObj_GetType"), "FormObj" if depth else "Page"
+    object_of, form = function(f"FPDF{place}_GetObject"), raw.FPDF_PAGEOBJ_FORM
+    for i in range(function(f"FPDF{place}_CountObjects")(parent)):
         item = object_of(parent, i)
         kind = kind_of(item)
-        yield item, kind, True
-        if depth and kind == raw.FPDF_PAGEOBJ_FORM:
-            yield from _nested(item, depth - 1)
+        yield item, kind, depth > 0
+        if kind == form and depth <= _NESTED:
+            yield from _objects(item, depth + 1)
