@@ -10,7 +10,7 @@ import struct
 import sys
 from typing import TYPE_CHECKING, TypeAlias
 
-from leporello.loaders.pdf.fragments import SLANTED, turned
+from leporello.loaders.pdf.fragments import SLANTED, turned, turned_box
 from leporello.loaders.pdf.pdfium import Handle, function
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ class Characters:
         x, y, near, top, far, bottom = _NUMBERS(self._numbers)
         if turn:
             x, y = turned(turn, x, y)
-            near, far, height = _along(turn, near, far, bottom, top)
+            near, far, top, bottom = turned_box(turn, near, bottom, far, top)
+            height = bottom - top
         else:
             y, height = -y, top - bottom
         return x if x < near else near, x if x > far else far, y, height
@@ -69,11 +70,6 @@ class Characters:
         self._loose_box(self._page, at, self._box)
         west, north, east, south = _NUMBERS(self._numbers)[2:]
         return west, north, east, south
-
-    def extent(self, at: int, turn: int) -> tuple[float, float, float]:
-        """Returns the beginning, end and height of a character's box along the line."""
-        near, top, far, bottom = self.box(at)
-        return _along(turn, near, far, bottom, top) if turn else (near, far, top - bottom)
 
     def turn(self, at: int) -> int:
         """Returns a character's rotation in multiples of 90°; `SLANTED` for other angles."""
@@ -93,14 +89,6 @@ class Characters:
         """Returns the address of the object that contains a character."""
         address: int | None = function("FPDFText_GetTextObject")(self._page, at).value
         return address
-
-
-def _along(
-    turn: int, west: float, east: float, south: float, north: float
-) -> tuple[float, float, float]:
-    """Returns the beginning, end and height of a box along lines of turned text."""
-    (a, c), (b, d) = turned(turn, west, south), turned(turn, east, north)
-    return min(a, b), max(a, b), abs(c - d)
 
 
 def _text(textpage: Handle) -> str:

@@ -29,6 +29,14 @@ def turned(turn: int, x: float, y: float) -> tuple[float, float]:
     return ((x, -y), (y, x), (-x, y), (-y, -x), (x, -y))[turn]
 
 
+def turned_box(
+    turn: int, west: float, south: float, east: float, north: float
+) -> tuple[float, float, float, float]:
+    """Returns beginning, end, top and bottom of a box along lines of text."""
+    (a, b), (c, d) = turned(turn, west, south), turned(turn, east, north)
+    return min(a, c), max(a, c), min(b, d), max(b, d)
+
+
 def upright(fragments: Sequence[tuple[Fragment, int]], main: int) -> list[tuple[Fragment, int]]:
     """Returns fragments with turned heads of columns placed in the line where they end."""
     across = [(f, turn) for f, turn in fragments if turn < SLANTED and (turn - main) % 2]

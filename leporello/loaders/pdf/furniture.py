@@ -145,9 +145,8 @@ def _words(text: str) -> list[str]:
 def _masked(line: PageLine, page: int, steps: Steps) -> Words:
     """Replaces the page number in a line's words; in a short line the height does not matter."""
     words = [(word, *_number(word)) for word in _words(line.text)]
-    is_short = (
-        len(words) <= _NUMBER_WORDS and sum(not c.isspace() for c in line.text) <= _NUMBER_LENGTH
-    )
+    length = len("".join(line.text.split()))
+    is_short = len(words) <= _NUMBER_WORDS and length <= _NUMBER_LENGTH
     page_numbers = {
         word
         for word, roman, n in words
@@ -160,7 +159,7 @@ def _number(word: str) -> tuple[bool, int]:
     """Returns whether a word is a Roman number, and its value; 0 if it is not a number."""
     if word.isdecimal():
         return False, 0 if word[0] == "0" else int(word[:6])
-    if not _ROMAN.fullmatch(word):
+    if word[0] not in _DIGITS or not _ROMAN.fullmatch(word):
         return False, 0
     values = [_DIGITS[letter] for letter in word] + [0]
     return True, sum(v if v >= after else -v for v, after in pairwise(values))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from leporello.core.records import Loss
 from leporello.loaders.pdf import drawn
 from leporello.loaders.pdf.characters import Characters
-from leporello.loaders.pdf.fragments import Fragment, turned, upright
+from leporello.loaders.pdf.fragments import Fragment, turned_box, upright
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
 from leporello.loaders.pdf.notes import Note, page_notes
@@ -28,7 +28,6 @@ _STAMP = 100  # characters on a scan; shorter text is only a stamp
 _NAMED = 5  # ranges of pages that a place names
 _SMALLEST = 1 / 1500  # of the page: smaller type is not seen
 
-Point: TypeAlias = tuple[float, float]
 # Beginning, end, top and bottom of a page along the lines of a direction, in points.
 Area: TypeAlias = tuple[float, float, float, float]
 
@@ -88,7 +87,7 @@ def _page(pdf: PdfDocument, index: int, layers: bool) -> PageText:
 
 
 def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
-    west, south, east, north = page.get_bbox()
+    west, south, east, north = bounds = page.get_bbox()
     objects = page_objects(page, abs((east - west) * (north - south)) or 1.0, layers)
     visibility = Visibility(page, objects)
     boxes = drawn.boxes(objects.paths)
@@ -97,13 +96,14 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
         walls = drawn.Walls(grids) if grids else None
         words = WordReader(Characters(textpage), visibility, walls)
         words.read()
-    corners = (west, south), (east, north)
-    areas = [_area(turn, corners) for turn in range(5)]
-    visible = [(f, turn) for f, turn in words.fragments if _is_on_page(f, areas[turn])]
-    unseen = sum(len(f.text) for f, _ in words.fragments) - sum(len(f.text) for f, _ in visible)
-    counts = Counter[int]()
-    for fragment, turn in visible:
-        counts[turn] += len(fragment.text)
+    areas = [turned_box(turn, *bounds) for turn in range(5)]
+    visible, counts, unseen = list[tuple[Fragment, int]](), Counter[int](), 0
+    for fragment, turn in words.fragments:
+        if _is_on_page(fragment, areas[turn]):
+            visible.append((fragment, turn))
+            counts[turn] += len(fragment.text)
+        else:
+            unseen += len(fragment.text)
     main = max(counts, key=counts.__getitem__, default=0)
     _, _, top, bottom = areas[main]
     if main:
@@ -127,15 +127,10 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     )  # fmt: skip
 
 
-def _area(turn: int, corners: tuple[Point, Point]) -> Area:
-    (a, b), (c, d) = (turned(turn, *corner) for corner in corners)
-    return min(a, c), max(a, c), min(b, d), max(b, d)
-
-
 def _box(turn: int, box: drawn.Box) -> drawn.Box:
     """Returns an upright box in the direction of turned text."""
     west, north, east, south = box
-    x0, x1, top, bottom = _area(turn, ((west, -south), (east, -north)))
+    x0, x1, top, bottom = turned_box(turn, west, -south, east, -north)
     return x0, top, x1, bottom
 
 

@@ -223,6 +223,9 @@ def _lines(cells: Mapping[int, list[Fragment]]) -> Iterator[TableLine]:
 
 
 def _line(line: Sequence[tuple[int, Fragment]]) -> TableLine:
+    if len(line) == 1:
+        [(column, f)] = line
+        return TableLine({column: f.text}, [f], False, f.y)
     cells: dict[int, Row] = {}
     for column, f in sorted(line, key=lambda p: p[1].x0):
         cells.setdefault(column, []).append(f)

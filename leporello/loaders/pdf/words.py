@@ -7,7 +7,8 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from leporello.loaders.pdf.characters import Characters, Word
@@ -46,13 +47,6 @@ _FLAT = 0.08  # of the type's height: larger differences are raised or lowered c
 # Figures within a word that may be raised or lowered: beside letters or signs.
 _FIGURE = re.compile(r"\d(?:(?=[^\s\d])|(?<=[^\W\d_]\d))")
 _INITIAL = 0.45  # of a large initial's height: the type after it
-
-
-class _Glyph(NamedTuple):
-    """Baseline and height of a character, in points downwards."""
-
-    y: float
-    height: float
 
 
 class WordReader:
@@ -110,8 +104,8 @@ class WordReader:
         """Returns the characters after gaps in a word, unless all its letters are apart."""
         gaps, right = list[int](), math.inf
         for at in range(first, stop):
-            west, east, height = self._characters.extent(at, 0)
-            if west - right > _WORD_GAP * height:
+            west, north, east, south = self._characters.box(at)
+            if west - right > _WORD_GAP * (north - south):
                 gaps.append(at)
             right = east
         return gaps if 3 * len(gaps) <= stop - first else []
@@ -124,7 +118,7 @@ class WordReader:
             return
         right, edges = math.inf, [first]
         for at in range(first, last + 1):
-            west, east, _ = self._characters.extent(at, 0)
+            west, _, east, _ = self._characters.box(at)
             if west - right > _WORD_GAP * height and self._walls.part(right, west, y):
                 edges.append(at)
             right = east
@@ -187,9 +181,9 @@ class WordReader:
             if (angle := self._characters.turn(first)) != turn:  # it changed within a line
                 self._add_part(first, last, angle, touches=False)
                 return
-            glyphs = [self._glyph(at, turn) for at in range(first, last + 1)]
+            glyphs = [self._characters.place(at, at, turn)[2:] for at in range(first, last + 1)]
             for at, (a, b) in enumerate(pairwise(glyphs), first):
-                if abs(a.y - b.y) > max(a.height, b.height):  # pdfium left out the end of a line
+                if abs(a[0] - b[0]) > max(a[1], b[1]):  # pdfium left out the end of a line
                     self._add_part(first, at, turn, touches)
                     self._add_part(at + 1, last, turn, touches=False)
                     return
@@ -268,16 +262,18 @@ class WordReader:
         return True
 
     def _runs(
-        self, glyphs: Sequence[_Glyph], first: int, baseline: float | None
+        self, glyphs: Sequence[tuple[float, float]], first: int, baseline: float | None
     ) -> tuple[int, list[tuple[str, int]]]:
-        """Returns a character on the baseline, and runs of characters of one level."""
-        main = max(glyphs, key=lambda glyph: glyph.height)
-        usual, y = main.height, main.y
+        """Returns a character on the baseline, and runs of characters of one level.
+
+        A glyph is the baseline of a character and its height.
+        """
+        y, usual = main = max(glyphs, key=itemgetter(1))
         if baseline is not None:
             usual, y = self._height, baseline
         runs: list[tuple[str, int]] = []
-        for at, glyph in enumerate(glyphs, first):
-            now = level(y - glyph.y, glyph.height, usual)
+        for at, (below, height) in enumerate(glyphs, first):
+            now = level(y - below, height, usual)
             if runs and runs[-1][1] == now:
                 runs[-1] = runs[-1][0] + self._text[at], now
             else:
@@ -285,10 +281,6 @@ class WordReader:
         if baseline is None and (usual > SMALLER * self._height or len(runs) > 1):
             self._height, self._tolerance = usual, _FLAT * usual
         return first + glyphs.index(main), runs
-
-    def _glyph(self, at: int, turn: int) -> _Glyph:
-        _, _, height = self._characters.extent(at, turn)
-        return _Glyph(self._characters.baseline(at, turn), height)
 
     def _decoded(self, word: str, alone: bool) -> str:
         """Decodes text; each run of undecodable characters becomes U+FFFD, or nothing if alone."""
