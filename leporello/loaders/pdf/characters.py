@@ -53,7 +53,7 @@ class Characters:
         x, y, near, top, far, bottom = _NUMBERS(self._numbers)
         if turn:
             x, y = turned(turn, x, y)
-            near, far, top, bottom = turned_box(turn, near, bottom, far, top)
+            near, top, far, bottom = turned_box(turn, near, bottom, far, top)
             height = bottom - top
         else:
             y, height = -y, top - bottom

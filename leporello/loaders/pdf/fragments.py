@@ -32,9 +32,9 @@ def turned(turn: int, x: float, y: float) -> tuple[float, float]:
 def turned_box(
     turn: int, west: float, south: float, east: float, north: float
 ) -> tuple[float, float, float, float]:
-    """Returns beginning, end, top and bottom of a box along lines of text."""
+    """Returns beginning, top, end and bottom of a box along lines of text."""
     (a, b), (c, d) = turned(turn, west, south), turned(turn, east, north)
-    return min(a, c), max(a, c), min(b, d), max(b, d)
+    return min(a, c), min(b, d), max(a, c), max(b, d)
 
 
 def upright(fragments: Sequence[tuple[Fragment, int]], main: int) -> list[tuple[Fragment, int]]:

@@ -83,9 +83,8 @@ def _gutter(fragments: Sequence[Fragment]) -> float | None:
         counted += [ruled] * (ruled.cells - 1)
     begins, ends = sorted(f.x0 for f in counted), sorted(f.x1 for f in counted)
     narrowest = _GUTTER * median(f.size for f in fragments) if fragments else 0.0
-    positions: dict[
-        int, tuple[float, float]
-    ] = {}  # score and position by index of the next fragment
+    # Score and position by index of the next fragment
+    positions: dict[int, tuple[float, float]] = {}
     beginning = 0
     for ended, end in enumerate(ends, 1):
         while beginning < len(begins) and begins[beginning] < end:

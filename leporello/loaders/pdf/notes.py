@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
 
 _TICKED = frozenset(("yes", "on", "true", "1", "x", "oui", "ja", "sí", "si"))
+# Kinds of annotations that show something without a comment.
+_DRAWINGS = (
+    "INK", "STAMP", "LINE", "SQUARE", "CIRCLE", "POLYGON", "POLYLINE", "SOUND", "MOVIE", "SCREEN",
+    "THREED", "RICHMEDIA", "WATERMARK",
+)  # fmt: skip
 
 
 class Note(NamedTuple):
@@ -53,20 +58,8 @@ def _notes(pdf: PdfDocument, item: Pointer, kind: int) -> Iterator[Note]:
         yield Note(attachment=_string("FPDFAttachment_GetName", file) or "file")
     if comment := _string("FPDFAnnot_GetStringValue", item, b"Contents"):
         yield Note(comment)
-    elif kind in _drawings():
+    elif kind in [getattr(raw, f"FPDF_ANNOT_{name}") for name in _DRAWINGS]:
         yield Note()
-
-
-def _drawings() -> frozenset[int]:
-    """Returns the kinds of annotations that show something without a comment."""
-    from pypdfium2 import raw
-
-    return frozenset((
-        raw.FPDF_ANNOT_INK, raw.FPDF_ANNOT_STAMP, raw.FPDF_ANNOT_LINE, raw.FPDF_ANNOT_SQUARE,
-        raw.FPDF_ANNOT_CIRCLE, raw.FPDF_ANNOT_POLYGON, raw.FPDF_ANNOT_POLYLINE,
-        raw.FPDF_ANNOT_SOUND, raw.FPDF_ANNOT_MOVIE, raw.FPDF_ANNOT_SCREEN,
-        raw.FPDF_ANNOT_THREED, raw.FPDF_ANNOT_RICHMEDIA, raw.FPDF_ANNOT_WATERMARK,
-    ))  # fmt: skip
 
 
 def _field(form: Handle, item: Pointer) -> str:

@@ -161,11 +161,7 @@ def of_bookmarks(
 ) -> list[Heading]:
     """Returns a heading for each bookmark, at the line of its page with its title.
 
-    Args:
-        entries: Bookmarks.
-        pages: Lines of each page.
-        starts: First character of each line.
-        tops: Upper edge of each page, in the measure of `Bookmark.y`.
+    `tops` has the upper edge of each page, in the measure of `Bookmark.y`.
     """
     headings: list[Heading] = []
     for entry in entries:

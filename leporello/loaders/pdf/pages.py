@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from leporello.core.records import Loss
 from leporello.loaders.pdf import drawn
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 _STAMP = 100  # characters on a scan; shorter text is only a stamp
 _NAMED = 5  # ranges of pages that a place names
 _SMALLEST = 1 / 1500  # of the page: smaller type is not seen
-
-# Beginning, end, top and bottom of a page along the lines of a direction, in points.
-Area: TypeAlias = tuple[float, float, float, float]
 
 
 @dataclass(slots=True)
@@ -105,9 +102,9 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
         else:
             unseen += len(fragment.text)
     main = max(counts, key=counts.__getitem__, default=0)
-    _, _, top, bottom = areas[main]
+    _, top, _, bottom = areas[main]
     if main:
-        grids = drawn.grids([_box(main, box) for box in boxes])
+        grids = drawn.grids([turned_box(main, w, -s, e, -n) for w, n, e, s in boxes])
     visible = with_rows(upright(visible, main), main, grids)
     for fragment, _ in visible:
         fragment.y -= top
@@ -127,16 +124,9 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     )  # fmt: skip
 
 
-def _box(turn: int, box: drawn.Box) -> drawn.Box:
-    """Returns an upright box in the direction of turned text."""
-    west, north, east, south = box
-    x0, x1, top, bottom = turned_box(turn, west, -south, east, -north)
-    return x0, top, x1, bottom
-
-
-def _is_on_page(fragment: Fragment, area: Area) -> bool:
+def _is_on_page(fragment: Fragment, area: drawn.Box) -> bool:
     """Returns whether a fragment is on the page, in type that is large enough to be seen."""
-    west, east, top, bottom = area
+    west, top, east, bottom = area
     size, y = fragment.size, fragment.y
     if size < 1.0:
         if size < _SMALLEST * max(east - west, bottom - top):

@@ -22,10 +22,7 @@ _MARK = re.compile(r"(.*)\^(\S+)", re.S)
 def level(rise: float, height: float, usual: float) -> int:
     """Returns 1 for a raised glyph, -1 for a lowered one, otherwise 0.
 
-    Args:
-        rise: Distance from the baseline upwards, in points.
-        height: Height of the glyph's type, in points.
-        usual: Height of the type on the baseline, in points.
+    `rise` is its distance from the baseline upwards, `usual` the height of the type there.
     """
     least = (1.0 if height < SMALLER * usual else 2.0) * _RAISED * usual
     return 1 if rise > least else -1 if rise < -least / 2 else 0
@@ -34,11 +31,7 @@ def level(rise: float, height: float, usual: float) -> int:
 def attached(before: str, last: int, text: str, now: int) -> str:
     """Appends text to text that it touches, with signs where figures would run together.
 
-    Args:
-        before: Text of the line so far.
-        last: Level of the end of `before`.
-        text: Text to append, all of one level.
-        now: Level of `text`.
+    `last` is the level of the end of `before`, `now` that of `text`.
     """
     if now > 0:
         return before + (text if last > 0 else _raised(before, text))

@@ -71,12 +71,13 @@ class WordReader:
 
     def read(self) -> None:
         """Reads all words."""
-        text, odd, characters = self._text, self._odd, self._characters
+        odd, characters = self._odd, self._characters
+        text = f"{self._text}\n"  # each line has an end
         certain, fragments, extends = self._visibility.is_certain, self.fragments, self._extends
         breaks = self._breaks(text)
         broken = frozenset(breaks)
         end = turn = 0
-        line_end = _line_end(text, 0)
+        line_end = text.find("\n")
         for at, stop in _spans(text, breaks):
             opens = not fragments or (line_end < at and at not in broken)
             if opens or (odd and text[end - 1] in "\2\ufffe"):
@@ -89,7 +90,7 @@ class WordReader:
                 self._add(at, stop - 1, turn, word, at not in broken and " " not in text[end:at])
             end = stop
             if line_end < end:
-                line_end = _line_end(text, end)
+                line_end = text.find("\n", end)
         for (fragment, _), last in zip(fragments, self._ends, strict=True):
             fragment.bold = fragment.bold and characters.type(last)[1]
 
@@ -292,12 +293,6 @@ class WordReader:
         self.undecodable += sum(map(len, _UNDECODABLE.findall(word)))
         word = _UNDECODABLE.sub("\ufffd", word)
         return "" if alone and word == "\ufffd" else word
-
-
-def _line_end(text: str, start: int) -> int:
-    """Returns the next end of a line."""
-    end = text.find("\n", start)
-    return len(text) if end < 0 else end
 
 
 def _spans(text: str, breaks: Sequence[int]) -> Iterable[tuple[int, int]]:
