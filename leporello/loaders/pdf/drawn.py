@@ -27,14 +27,16 @@ def boxes(paths: Sequence[Pointer]) -> list[Box]:
     """Returns the boxes of drawn lines, and of the straight edges of stroked shapes."""
     if len(paths) > _MOST_PATHS:
         return []
-    bounds_of, sides = function("FPDFPageObj_GetBounds"), Floats(4)
+    bounds_of, mode_of = function("FPDFPageObj_GetBounds"), function("FPDFPath_GetDrawMode")
+    sides, mode, stroke = Floats(4), ctypes.c_int(), ctypes.c_int()
+    modes = ctypes.byref(mode), ctypes.byref(stroke)
     boxes: list[Box] = []
     for path in paths:
         bounds_of(path, *sides.pointers)
         west, south, east, north = sides.values[:]
         if east - west <= SAME or north - south <= SAME:
             boxes.append((west, -north, east, -south))
-        else:
+        elif mode_of(path, *modes) and stroke.value:
             boxes += _frame(path)
     return boxes
 
@@ -43,10 +45,8 @@ def _frame(path: Pointer) -> Iterator[Box]:
     """Yields the straight edges of a stroked shape."""
     from pypdfium2 import raw
 
-    mode, stroke = ctypes.c_int(), ctypes.c_int()
-    function("FPDFPath_GetDrawMode")(path, ctypes.byref(mode), ctypes.byref(stroke))
-    count = function("FPDFPath_CountSegments")(path) if stroke.value else 0
-    if not 0 < count <= _MOST_SEGMENTS:
+    count = function("FPDFPath_CountSegments")(path)
+    if count > _MOST_SEGMENTS:
         return
     matrix, place = Floats(6), Floats(2)
     function("FPDFPageObj_GetMatrix")(path, matrix.values)

@@ -35,7 +35,7 @@ _Item: TypeAlias = tuple[Pointer, int, bool]
 
 def has_hidden_layers(data: bytes) -> bool:
     """Returns whether a PDF has layers that are switched off, as far as it is not encrypted."""
-    if _LAYER_OFF.search(data):
+    if b"/OFF" in data and _LAYER_OFF.search(data):
         return True
     if b"/OCProperties" not in data and _CATALOG.search(data):
         return False  # the catalog, which names layers, is not in an object stream
@@ -46,7 +46,7 @@ def has_hidden_layers(data: bytes) -> bool:
             unpacked = zlib.decompressobj().decompress(view[match.end() : stop], _LARGEST)
         except zlib.error:
             continue
-        if _LAYER_OFF.search(unpacked):
+        if b"/OFF" in unpacked and _LAYER_OFF.search(unpacked):
             return True
     return False
 

@@ -60,11 +60,13 @@ def _fragment(i: int, line: Line) -> Fragment:
 
 def _cached_lines(page: PdfPage) -> list[Line]:
     """Returns a page's lines, from the cache if the same picture was read before."""
+    import numpy as np
+
     width, height = page.get_size()
     scale = _SIDE / max(width, height, 1.0)
     picture = page.render(scale=scale, prefer_bgrx=False).to_numpy()
     digest = hashlib.sha256(version("rapidocr").encode() + repr(picture.shape).encode())
-    digest.update(picture.tobytes())
+    digest.update(np.ascontiguousarray(picture).data)
     file = cache_directory() / "ocr" / f"{digest.hexdigest()}.json"
     with suppress(OSError, ValueError):  # not read before, or damaged
         os.utime(file)  # the cache evicts the least recently used files
