@@ -93,7 +93,8 @@ class Characters:
 
 def _text(textpage: Handle) -> str:
     count = textpage.count_chars()
-    buffer = ctypes.create_string_buffer((2 * count + 1) * 2)
+    # ctypes makes a type for each size: powers of two are few
+    buffer = ctypes.create_string_buffer(1 << (4 * count + 2).bit_length())
     units = function("FPDFText_GetText")(textpage.raw, 0, count, buffer)
     text = buffer.raw[: 2 * max(units - 1, 0)].decode("utf-16-le", "replace")
     if len(text) == count:
