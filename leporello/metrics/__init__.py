@@ -27,7 +27,7 @@ __all__ = [
 
 _MODULES = {
     "babilong_accuracy": "long_context.needles:BabilongAccuracy",
-    "bleu_coco": "coco.bleu_rouge:BleuCoco",
+    "bleu_coco": "coco.scores:BleuCoco",
     "citations": "citations:Citations",
     "concordance_index": "zero_scrolls:ConcordanceIndex",
     "exact_match": "squad:ExactMatch",
@@ -44,7 +44,7 @@ _MODULES = {
     "longbench_v2": "long_context.longbench:LongBenchV2Accuracy",
     "loogle": "long_context.loogle:LooGLESimilarity",
     "loogle_cloze": "long_context.loogle:LooGLECloze",
-    "meteor_coco": "coco.meteor:MeteorCoco",
+    "meteor_coco": "coco.scores:MeteorCoco",
     "mrcr": "long_context.needles:MrcrRatio",
     "no_answer": "f1_macro:NoAnswer",
     "nolima": "long_context.needles:NoLiMaContains",
@@ -53,7 +53,7 @@ _MODULES = {
     "recall": "recall:Recall",
     "recall_read": "recall:RecallRead",
     "rouge": "rouge:Rouge",
-    "rouge_l_coco": "coco.bleu_rouge:RougeLCoco",
+    "rouge_l_coco": "coco.scores:RougeLCoco",
     "rouge_scrolls": "rouge:RougeScrolls",
     "rouge_scrolls_instance": "rouge:RougeScrollsInstance",
     "shuffle_accuracy": "shuffle_accuracy:ShuffleAccuracy",

@@ -24,7 +24,7 @@ from leporello.analysis.comparison.significance import (
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.metrics import METRICS, Resampled
-from leporello.metrics.coco.meteor import MeteorCoco
+from leporello.metrics.coco.scores import MeteorCoco
 
 RANDOM = np.random.default_rng(5)
 WORDS = STORY.lower().split()[:20]

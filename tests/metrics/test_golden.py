@@ -17,10 +17,9 @@ from leporello import Example
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.metrics import METRICS, GoldError, Metric, Statistics
-from leporello.metrics.coco import bleu_rouge
-from leporello.metrics.coco.bleu_rouge import BleuCoco, RougeLCoco, bleu
+from leporello.metrics.coco import scores
 from leporello.metrics.coco.java import coco_words, need_coco
-from leporello.metrics.coco.meteor import meteor
+from leporello.metrics.coco.scores import BleuCoco, RougeLCoco, bleu, meteor
 from leporello.metrics.long_context.longbench import LongBenchScore
 from leporello.metrics.rouge import rouge_l_sum
 from leporello.tasks import InfiniteBench, LongBench
@@ -95,8 +94,8 @@ WORDS = tokenised(COCO)
 @pytest.fixture
 def official_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replaces the Java program by the official tokenizer's words of the cases."""
-    monkeypatch.setattr(bleu_rouge, "need_coco", lambda _: None)
-    monkeypatch.setattr(bleu_rouge, "coco_words", lambda *texts: [WORDS[text] for text in texts])
+    monkeypatch.setattr(scores, "need_coco", lambda _: None)
+    monkeypatch.setattr(scores, "coco_words", lambda *texts: [WORDS[text] for text in texts])
 
 
 @pytest.mark.usefixtures("official_words")

@@ -13,6 +13,7 @@ from leporello.core.environment.extras import require
 from leporello.core.records import Example, Prediction
 from leporello.metrics.long_context.words import chinese_words, rouge_l, without_punctuation
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
+from leporello.metrics.squad import best_f1
 from leporello.text.squad import normalise, token_f1
 
 _PARAGRAPH = re.compile(r"(?:Paragraph |段落)(\d+)")
@@ -66,10 +67,6 @@ class LongBenchScore(Averaged):
         return 100.0 * max(_SCORES[self.score_by](text, gold) for gold in example.references)
 
 
-def _f1(text: str, gold: str) -> float:
-    return token_f1(normalise(text).split(), normalise(gold).split())
-
-
 def _f1_zh(text: str, gold: str) -> float:
     answer, reference = (
         list(filter(None, map(without_punctuation, chinese_words(chinese))))
@@ -112,7 +109,7 @@ def _code_similarity(text: str, gold: str) -> float:
 
 
 _SCORES: Mapping[str, Callable[[str, str], float]] = {
-    "f1": _f1,
+    "f1": lambda text, gold: best_f1(normalise, text, [gold]),
     "f1_zh": _f1_zh,
     "rouge_l": lambda text, gold: rouge_l(text, gold).f,
     "rouge_l_zh": _rouge_l_zh,
