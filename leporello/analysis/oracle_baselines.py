@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.config import Config, PipelineSpec, Spec, load_config
+from leporello.config import Config, PipelineSpec, load_config
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.records import JSON
 from leporello.jobs.options import JobOptions
@@ -33,7 +33,7 @@ def oracle_sweep(options: JobOptions) -> OracleSweep:
     # The same number of hits, so that oracles do not gain by reading more (decision 25).
     counts = list(dict.fromkeys(filter(None, map(_count, points))))
     # With the retriever's parameters, so that a ladder changes only the retriever (decision 25).
-    configured = [_as_configured(point.stages["retriever"]) for point in points]
+    configured = [point.stages["retriever"].configured() for point in points]
     retrievers = dict.fromkeys(
         map(json.dumps, [*configured, *(_oracle(oracle, counts) for oracle in ORACLES)])
     )
@@ -57,20 +57,6 @@ def _count(point: PipelineSpec) -> int | None:
         if isinstance(k, int):
             return k
     return None
-
-
-def _as_configured(spec: Spec) -> dict[str, JSON]:
-    resolved = spec.resolved()
-    params = {name: _nested(value, resolved[name]) for name, value in spec.params.items()}
-    return {"class": spec.name, **params}
-
-
-def _nested(value: object, resolved: JSON) -> JSON:
-    if isinstance(value, Spec):
-        return _as_configured(value)
-    if isinstance(value, tuple) and isinstance(resolved, list):
-        return [_nested(*pair) for pair in zip(value, resolved, strict=True)]
-    return resolved
 
 
 def _oracle(name: str, counts: Sequence[int]) -> dict[str, JSON]:

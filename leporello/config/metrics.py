@@ -31,7 +31,7 @@ def metric_specs(points: SweepPoints, tree: Tree) -> list[Spec]:
 
 def entry_of(spec: Spec) -> MetricEntry:
     """Returns a metric as a task lists it: a mapping, or only its name if it has no parameters."""
-    return {"class": spec.name, **spec.given()} if spec.params else spec.name
+    return spec.configured() if spec.params else spec.name
 
 
 def specs_of(entries: Iterable[MetricEntry]) -> list[Spec]:

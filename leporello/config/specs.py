@@ -57,8 +57,11 @@ class Spec:
 
     def given(self) -> dict[str, JSON]:
         """Returns the parameters that the YAML gives, in its form."""
-        resolved = self.resolved()
-        return {name: resolved[name] for name in self.params}
+        return {name: _plain(value, Spec.configured) for name, value in self.params.items()}
+
+    def configured(self) -> dict[str, JSON]:
+        """Returns the class and the parameters that the YAML gives, also of nested stages."""
+        return {"class": self.name, **self.given()}
 
     def all_specs(self) -> Iterator[Spec]:
         """Yields this spec and those nested in it."""
@@ -302,13 +305,13 @@ def _with_key(value: Any) -> Any:  # noqa: ANN401 -- any parameter
     return key(value) if is_variable(value) else value
 
 
-def _plain(value: Any) -> JSON:  # noqa: ANN401 -- any parameter
+def _plain(value: Any, nested: Callable[[Spec], dict[str, JSON]] = Spec.resolved) -> JSON:  # noqa: ANN401 -- any parameter
     if isinstance(value, Spec):
-        return value.resolved()
+        return nested(value)
     if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
+        return [_plain(item, nested) for item in value]
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain(item, nested) for key, item in value.items()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return str(value) if isinstance(value, Path) else repr(value)
