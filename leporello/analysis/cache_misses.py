@@ -67,17 +67,14 @@ def _needed_keys(
         chunks = cached_passages(chunks, enrichers) or chunks
     for indexer in indexers(stages.retriever):
         yield "index", type(indexer), index_key(document, indexer, chunks, fingerprint)
-    for role, digest in dict.fromkeys(_digests(job, example)):
+    row = job.files.row(example.id)
+    calls = row.calls if row else ()
+    reads = ((call["role"], digest_of(read_from_row(call, document))) for call in calls)
+    for role, digest in dict.fromkeys(reads):
         reader = stages.reader_of(role)
         identity = fingerprint(reader)
         key = None if identity is None else {"reader": {**identity}, "read": digest}
         yield "outputs", type(reader), key
-
-
-def _digests(job: FinishedJob, example: Example) -> Iterator[tuple[str, str]]:
-    row = job.files.row(example.id)
-    for call in row.calls if row else ():
-        yield call["role"], digest_of(read_from_row(call, example.document))
 
 
 def _entries() -> Mapping[str, Sequence[tuple[CacheEntry, Mapping[str, Any]]]]:

@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, islice
-from typing import Any
 
 from leporello.core.coverage import letters, merge, outside
 from leporello.core.records import Example, Span
@@ -211,7 +210,11 @@ def trace_example(
         return trace
     prediction = prediction_from_row(finished.prediction)
     recall = gold.recall_curve(text, prediction.hit_spans)
-    reads = [_spans_in(call["passages"]) for call in finished.calls]
+    # Passages are [start, end], or text that is not in the document.
+    reads = [
+        merge(Span(*passage) for passage in call["passages"] if not isinstance(passage, str))
+        for call in finished.calls
+    ]
 
     def is_whole(span: Span) -> bool:
         return cover.holds(span) or any(not letters(text, outside(span, r)) for r in reads)
@@ -225,8 +228,3 @@ def trace_example(
         given=gold.covered_share(text, chain.from_iterable(reads)),
         read=gold.covered_share(text, prediction.read),
     )
-
-
-def _spans_in(passages: Iterable[Any]) -> tuple[Span, ...]:
-    """Returns the merged spans of passages, which are [start, end] or text."""
-    return merge(Span(*passage) for passage in passages if not isinstance(passage, str))

@@ -85,8 +85,11 @@ def ask(
     Without a question, open a prompt. Piped input is read as one question per line.
     """
     paths, question = _paths_and_question(files)
-    if not options.config:  # otherwise a name may be a collection of the config
-        _check_paths(paths)
+    # Missing files are reported before the libraries of pipelines are imported. With a config, a
+    # name may be a collection.
+    for path in () if options.config else paths:
+        if not is_there(str(at_home(path))) and not has_magic(str(path)):
+            raise UserError(f"{path}: this file does not exist")
     from leporello.cli.display.answer import show_answer, show_each
     from leporello.cli.prompt import Prompt
     from leporello.loaders.collection import unreadable
@@ -222,13 +225,6 @@ def _paths_and_question(arguments: list[str]) -> tuple[list[Path], str | None]:
     ):
         raise UserError(f"{last}: no such file; if it is a question, leave out the suffix")
     return [*map(to_path, files)], last
-
-
-def _check_paths(paths: Sequence[Path]) -> None:
-    """Raises `UserError` for a missing file, before the libraries of pipelines are imported."""
-    for path in paths:
-        if not is_there(str(at_home(path))) and not has_magic(str(path)):
-            raise UserError(f"{path}: this file does not exist")
 
 
 @with_options(AskOptions, loader=None)

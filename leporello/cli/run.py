@@ -83,8 +83,7 @@ def _show_answers(console: Console, finished: Run, count: int) -> None:
     from leporello.cli.display import results
 
     first = finished.results[0]
-    jobs = FinishedRun.at(finished.directory).jobs
-    job = next(job for job in jobs if (job.pipeline, job.task) == (first.pipeline, first.task))
+    job = FinishedRun.at(finished.directory).job(first.pipeline, first.task)
     for example, prediction in job.answers(count):
         results.prediction(console, example, prediction)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leporello.analysis.example_trace import STAGES
+from leporello.analysis.finished import finished_examples
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.results.finished import FinishedRow
@@ -21,7 +22,6 @@ from leporello.report.join import (
     JobRows,
     JoinedExample,
     Prompts,
-    with_data,
     without_data,
 )
 
@@ -74,8 +74,10 @@ def pack(
     """
     scorers = metrics_of_run(jobs[0].job.signature, metrics)
     try:
+        finished = finished_examples([job.job for job in jobs])
+        rows = (JoinedExample(example.id, example, results) for example, results in finished)
         detail = Detail(jobs, characters, Prompts())
-        return _Packing(Packed(task, jobs), scorers, facts, detail).pack(with_data(jobs), inputs)
+        return _Packing(Packed(task, jobs), scorers, facts, detail).pack(rows, inputs)
     except UserError as error:
         note = f"{task}: shown without its documents: {error}"
     detail = Detail(jobs, characters, Prompts())

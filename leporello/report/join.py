@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.analysis.example_trace import ExampleTrace
-from leporello.analysis.finished import FinishedJob, finished_examples
+from leporello.analysis.finished import FinishedJob
 from leporello.analysis.funnel import trace_examples
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
@@ -42,12 +42,6 @@ class JoinedExample:
     id: str
     example: Example | None  # None if the data are missing
     rows: tuple[FinishedRow | None, ...]  # by job; None if it has not finished the example
-
-
-def with_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
-    """Yields the finished examples, in task order; raises UserError if the data have changed."""
-    for example, rows in finished_examples([job.job for job in jobs]):
-        yield JoinedExample(example.id, example, rows)
 
 
 def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:

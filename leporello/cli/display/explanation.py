@@ -42,8 +42,10 @@ _REPRESENTED = "[yellow]read in other words[/yellow]"
 def show_explanation(console: Console, explanation: Explanation, stage: str = "") -> None:
     """Prints the stages of one example, or only one of them, such as `retriever` or `answer`."""
     _head(console, explanation)
-    if explanation.failure:
-        _failure(console, explanation.failure, trace=stage in ("", explanation.failure["stage"]))
+    if failure := explanation.failure:
+        console.print(f"[red]failed at the {failure['stage']}[/red]: {escape(failure['error'])}")
+        if stage in ("", failure["stage"]):
+            console.print(f"[dim]{escape(failure['traceback'])}[/dim]")
     for show in [_SHOWN[stage]] if stage else (_answer, _chunks, _hits, _reads):
         if not explanation.failure or show is _chunks:
             show(console, explanation)
@@ -70,12 +72,6 @@ def _fields(console: Console, rows: Iterable[tuple[str, str]], indent: int = 0) 
     for label, text in rows:
         grid.add_row(label, text)
     console.print(Padding(grid, (0, 0, 0, indent), expand=False))
-
-
-def _failure(console: Console, failure: Mapping[str, str], *, trace: bool) -> None:
-    console.print(f"[red]failed at the {failure['stage']}[/red]: {escape(failure['error'])}")
-    if trace:
-        console.print(f"[dim]{escape(failure['traceback'])}[/dim]")
 
 
 def _answer(console: Console, explanation: Explanation) -> None:
@@ -202,7 +198,7 @@ def _lost(console: Console, explanation: Explanation) -> None:
     else:
         wrong = "; [red]the answer is wrong[/red]" if trace.lost_at else ""
         verdict = f"[green]kept through every stage[/green]{wrong}"
-    console.print(f"{explanation.fate.gold:<10} {verdict}")
+    console.print(f"{trace.gold:<10} {verdict}")
 
 
 def _proof(example: Example) -> list[Span]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -187,10 +187,9 @@ def tuned(console: Console, result: Tuned) -> None:
     show_table(console, title, ("documents", "tuned", "original", "difference [95 %]"), rows)
     if result.front:
         title = f"Best score at each cost ({result.cost} per question)"
-        points = [_point(row) for row in result.front]
+        points = []
+        for row in result.front:
+            chosen: Any = row["chosen"]
+            choices = ", ".join(f"{path}={value}" for path, value in chosen.items()) or "original"
+            points.append((choices, f"{row['score']:.2f}", f"{row['cost']:,.6g}"))
         show_table(console, title, ("choices", "score", "cost"), points)
-
-
-def _point(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    choices = ", ".join(f"{path}={value}" for path, value in row["chosen"].items()) or "original"
-    return choices, f"{row['score']:.2f}", f"{row['cost']:,.6g}"

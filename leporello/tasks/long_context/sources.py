@@ -61,17 +61,13 @@ class Background:
 @lru_cache(maxsize=4)
 def background(path: Path | None, otherwise: str) -> Background:
     """Returns the texts of all files in a folder, by name, or a default text; raises UserError."""
-    text = " ".join(map(_text, _files(path))) if path else otherwise
+    text = " ".join(load(file, file.name).text for file in _files(path)) if path else otherwise
     text = re.sub(r"\s+", " ", text).strip()
     sentences = tuple(text[start:end].strip() for start, end in sentence_spans(text))
     if not sentences:
         raise UserError(f"background {path}: contains no words")
     ends = tuple(accumulate(len(sentence.split(" ")) for sentence in sentences))
     return Background(sentences, ends, hashlib.sha256(text.encode()).hexdigest())
-
-
-def _text(path: Path) -> str:
-    return load(path, path.name).text
 
 
 def _files(path: Path) -> list[Path]:
