@@ -1,10 +1,10 @@
-"""Chunks of a fixed number of tokens."""
+"""Chunks of a number of tokens, in turn or overlapping; the document; the parts of a task."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from leporello import Document, Span
 from leporello.chunkers.packing import check_overlap
@@ -94,3 +94,88 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
     if stripped := chunk.strip():
         begin = start + len(chunk) - len(chunk.lstrip())
         yield Span(begin, begin + len(stripped))
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Chunks of `size` tokens, each beginning `stride` tokens after the previous one.
+
+    Readers score them token by token, so white space at their ends is kept, and together they
+    contain every token. A chunk has more than `size` tokens only to avoid dividing a character
+    that has several tokens.
+
+    Attributes:
+        size: Number of tokens per chunk; the last chunk may be shorter.
+        stride: Number of new tokens per chunk: half of `size` is an overlap of 50 %.
+        tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
+            Use the tokenizer of the model that reads the chunks.
+        growing: Whether the first chunks grow from `stride` tokens to `size`, as in the code of
+            the Shuffle Test's authors; otherwise the first chunk has `size` tokens.
+    """
+
+    size: Positive = 512
+    # Half of each window overlaps, so that most tokens are scored with much context.
+    stride: Positive = 256
+    tokenizer: ModelSource = "words"
+    growing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.stride > self.size:
+            raise ValueError(f"stride ({self.stride}) must not be more than size ({self.size})")
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        """Yields the spans in document order."""
+        import numpy as np
+
+        # A character of several tokens, such as an emoji, has the same end for all of them.
+        ends = np.maximum.accumulate(document.tokens(tokenizer(self.tokenizer))[:, 1])
+        # Tokens that end with the same character cannot be separated.
+        cuts = np.append(np.flatnonzero(np.diff(ends, prepend=0)), len(ends))
+        edges = [0, *ends.tolist()]
+        # White space at the end belongs to no token, but readers count it.
+        edges[-1] = len(document.text)
+        covered = 0
+        for first, stop in self._runs(len(ends)):
+            last = int(cuts[cuts.searchsorted(stop, "right") - 1])
+            if last > covered:
+                begin = min(int(cuts[cuts.searchsorted(first)]), covered)
+                yield Span(edges[begin], edges[last])
+                covered = last
+
+    def _runs(self, tokens: int) -> Iterator[tuple[int, int]]:
+        """Yields (first, end) of each chunk's tokens."""
+        reached = 0
+        while reached < tokens:
+            reached += self.stride if reached or self.growing else self.size
+            yield max(reached - self.size, 0), min(reached, tokens)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The complete document as one chunk; no chunk if the document is blank."""
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        """Yields the span of the text without the white space around it."""
+        text = document.text
+        if end := len(text.rstrip()):
+            yield Span(len(text) - len(text.lstrip()), end)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The document's parts, one per chunk: paragraphs of style change, reviews, summaries.
+
+    Text outside the parts is in no chunk; a document without parts is an error.
+    """
+
+    needs_of_task: ClassVar[str] = "parts of the document"
+
+    def chunk(self, document: Document) -> Iterator[Span]:
+        """Yields the parts in document order; raises ValueError for a text without parts."""
+        # Not one chunk: a whole book as one part would fail later, or score wrongly.
+        if document.text.strip() and not document.parts:
+            raise ValueError(
+                f"document {document.id!r} has no parts, since its task does not define any: use"
+                " Paragraphs, or another chunker that divides the text itself"
+            )
+        yield from sorted(document.parts)

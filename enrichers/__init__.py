@@ -1,6 +1,6 @@
 """Enrichers, which make passages from a document's chunks; a retriever searches the passages.
 
-They may import `core`, `models` and `text`. Begin with `parent_chunks`, the simplest.
+They may import `core`, `models` and `text`. Begin with `written`.
 """
 
 import lazy_loader

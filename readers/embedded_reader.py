@@ -28,9 +28,8 @@ from leporello.text.typed.parse import kind_of
 from leporello.text.typed.spans import best_typed
 
 if TYPE_CHECKING:
-    from leporello.readers.embedded.answers import Answered
+    from leporello.readers.embedded.answers import Answered, Confidence
     from leporello.readers.embedded.choices import ChoiceRanker
-    from leporello.readers.embedded.confidence import Confidence
     from leporello.readers.embedded.encoder import Encoder
     from leporello.readers.embedded.statements import ClaimJudge, StatementJudge
     from leporello.readers.embedded.summaries import Summariser
@@ -196,7 +195,7 @@ class Embedded(TakesCalibration):
     @cached_property
     def _confidence(self) -> Confidence | None:
         from leporello.models.weights import ModelFolder
-        from leporello.readers.embedded.confidence import Confidence
+        from leporello.readers.embedded.answers import Confidence
 
         row = ModelFolder(self._part("answers")).config().get("confidence")
         return Confidence.from_config(row) if row else None

@@ -4,6 +4,8 @@ from .baselines import All as All
 from .baselines import Ends as Ends
 from .baselines import Evenly as Evenly
 from .baselines import First as First
+from .baselines import Oracle as Oracle
+from .baselines import OracleAnswer as OracleAnswer
 from .baselines import Random as Random
 from .bm25 import BM25 as BM25
 from .combined import ByQuestion as ByQuestion
@@ -15,8 +17,6 @@ from .encoders import ColBERT as ColBERT
 from .encoders import Splade as Splade
 from .entity_graph import EntityGraph as EntityGraph
 from .late_chunks import LateChunks as LateChunks
-from .oracle import Oracle as Oracle
-from .oracle import OracleAnswer as OracleAnswer
 from .passages import MMR as MMR
 from .passages import Compress as Compress
 from .passages import Neighbours as Neighbours

@@ -11,7 +11,7 @@ import regex
 from leporello.combiners.chains.outputs import evidence, has_no_answer
 from leporello.combiners.chains.plan_then_read import STEP, plan_by_rule, with_answers
 from leporello.combiners.multi_hop import interleaved, missing_terms, names
-from leporello.combiners.rewriting.wording import on_each_name, shortened, written_lines
+from leporello.combiners.rewriting.fused_queries import on_each_name, shortened, written_lines
 from leporello.combiners.stuff import question_only
 from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.notes import note

@@ -109,7 +109,7 @@ def models(
     Ollama, llama.cpp, vLLM and LM Studio are queried at their usual ports.
     """
     from leporello.cli.display import tables
-    from leporello.models.inventory import known_models
+    from leporello.models.naming import known_models
 
     available = [*known_models(folders or ())]
     if as_json:

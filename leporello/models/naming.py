@@ -1,4 +1,4 @@
-"""Resolves the name of a model to the reader classes that can use it, and their parameters.
+"""Resolves the name of a model to the reader classes that can use it, and lists known models.
 
 A name is a path, a hub id, the name of an installed model, `SERVICE:MODEL`, `SERVER:MODEL`, or the
 address of a server. Weights are recognised by their JSON files, without loading torch or the model.
@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from leporello.core.errors import UserError, did_you_mean, likely
 from leporello.core.files import read_json
-from leporello.models.locate import EMBEDDED, cached_hub_file, hub_file, is_quantised, locate, shown
-from leporello.models.servers import SERVERS, ServedModel, list_models, window_of
+from leporello.models.locate import (
+    EMBEDDED,
+    cached_hub_file,
+    hub_file,
+    is_quantised,
+    locate,
+    shown,
+    size,
+)
+from leporello.models.servers import SERVERS, ServedModel, list_models, running_servers, window_of
 
 Scalar: TypeAlias = str | int | None
 
@@ -214,3 +222,72 @@ def _reader_classes(architecture: str, config: Mapping[str, Any]) -> tuple[str, 
 def _json(path: Path | None) -> dict[str, Any]:
     content = read_json(path) if path and path.is_file() else None
     return content if isinstance(content, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A model that `--model` can select."""
+
+    name: str  # value for `--model`
+    reader: str  # name of the default reader class; empty if a pipeline must choose one
+    window: int | None  # number of tokens of the input window; None if unknown
+    bytes: int | None  # size of its weights; None if unknown
+    place: str  # location, or the reason why it is not available
+
+
+def known_models(folders: Iterable[Path] = ()) -> Iterator[KnownModel]:
+    """Yields the models of packages, of the hub's cache, of folders, and of local servers."""
+    for name in EMBEDDED:
+        yield _package_model(name)
+    yield from _hub_models()
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"{folder}: there is no such folder")
+        yield from _folder_models(folder)
+    for kind, models in running_servers().items():
+        place = SERVERS[kind].base_url
+        for model in models or ():
+            name = f"{kind}:{model.name}"
+            yield KnownModel(name, "Endpoint", model.window, model.size, place)
+        if models is None:
+            yield KnownModel(f"{kind}:", "", None, None, f"nothing answers at {place}")
+
+
+def _package_model(name: str) -> KnownModel:
+    try:
+        place = locate(name)
+    except UserError as error:
+        return KnownModel(name, "", None, None, str(error).rpartition("; ")[2])
+    model = _local_entry(name, resolve(name, ask=False), place)
+    return replace(model, place=f"package {EMBEDDED[name].package}")
+
+
+def _hub_models() -> Iterator[KnownModel]:
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    for folder in sorted(Path(HF_HUB_CACHE).glob("models--*")):
+        name = folder.name.removeprefix("models--").replace("--", "/")
+        try:
+            # Offline: the files in the hub's cache suffice, and there may be dozens of models.
+            model = resolve(name, ask=False)
+        except UserError:  # the download is incomplete, or the model does not read text
+            continue
+        weights = sum(file.stat().st_size for file in folder.glob("blobs/*"))
+        yield KnownModel(name, _default_reader(model), model.window, weights, str(folder))
+
+
+def _folder_models(folder: Path) -> Iterator[KnownModel]:
+    for place in (folder, *sorted(folder.iterdir())):
+        if place.is_dir() or place.suffix == ".gguf":
+            try:
+                yield _local_entry(str(place), local_model(place), str(place))
+            except UserError:
+                continue
+
+
+def _local_entry(name: str, model: NamedModel, place: str) -> KnownModel:
+    return KnownModel(name, _default_reader(model), model.window, size(place), place)
+
+
+def _default_reader(model: NamedModel) -> str:
+    return model.readers[0] if model.readers else ""

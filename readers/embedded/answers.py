@@ -1,20 +1,15 @@
-"""Answers to questions from passages: spans, yes or no, one of two names."""
+"""Answers to questions from passages (spans, yes or no, one of two names), and their confidence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from leporello.readers.embedded.encoder import Encoder
-from leporello.readers.embedded.spans import (
-    Candidate,
-    PassageScores,
-    SpanHead,
-    edges_of,
-    summed,
-)
+from leporello.readers.embedded.spans import Candidate, PassageScores, SpanHead, edges_of, summed
 from leporello.text.english.questions import (
     asks_for_a_name,
     asks_for_a_reason,
@@ -23,7 +18,7 @@ from leporello.text.english.questions import (
 )
 from leporello.text.folding import folded
 from leporello.text.sentences import sentence_spans
-from leporello.text.squad import normalise
+from leporello.text.squad import normalise, token_f1
 
 _SHORT = 3  # usual words of a name, date or number
 _WORD_PENALTY = 0.3  # subtracted from the score of a span for each further word
@@ -115,3 +110,53 @@ def _shared(left: str, right: str) -> float:
     """Returns the share of the shorter text's words that the longer text has."""
     words, others = (set(normalise(folded(text)).split()) for text in (left, right))
     return len(words & others) / max(min(len(words), len(others)), 1)
+
+
+_FURTHEST = 12.0  # limit of a distance, beyond which answers are equally certain
+_SAME = 0.5  # least F1 of words of two candidates that are variants of one answer
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Numbers that predict whether an answer is right."""
+
+    score: float  # score of the best candidate
+    margin: float  # distance of its score to that of the best candidate that is another answer
+    # Distance between the log odds of the two best passages that they answer the question.
+    lead: float
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate], odds: Sequence[float]) -> Signals:
+        """Returns the signals of at least one candidate, the best first."""
+        best = candidates[0]
+        words = normalise(best.text).split()
+        others = (c for c in candidates if token_f1(words, normalise(c.text).split()) < _SAME)
+        rival = next(others, candidates[-1])
+        first, second = sorted((*odds, -math.inf, -math.inf), reverse=True)[:2]
+        margins = (best.score - rival.score, first - second)
+        return cls(best.score, *(min(margin, _FURTHEST) for margin in margins))
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """Logistic function of the signals, which the recipe `confidence` fits."""
+
+    score: float
+    margin: float
+    lead: float
+    offset: float
+
+    @classmethod
+    def from_config(cls, row: Mapping[str, float]) -> Confidence:
+        """Returns the function from the `confidence` of a model's config."""
+        return cls(**{field.name: float(row[field.name]) for field in fields(cls)})
+
+    def __call__(self, candidates: Sequence[Candidate], odds: Sequence[float]) -> float:
+        """Returns the probability that the first candidate is right: the F1 to expect, 0 to 1."""
+        return self.probability(Signals.of(candidates, odds)) if candidates else 0.0
+
+    def probability(self, signals: Signals) -> float:
+        """Returns the probability that an answer with these signals is right."""
+        log_odds = self.offset + self.score * signals.score
+        log_odds += self.margin * signals.margin + self.lead * signals.lead
+        return 0.5 + 0.5 * math.tanh(log_odds / 2)

@@ -24,8 +24,7 @@ from leporello.core.records import Document
 from leporello.jobs.results import selectivity
 from leporello.metrics.squad import best_f1
 from leporello.models.locate import locate
-from leporello.readers.embedded.answers import answer_all
-from leporello.readers.embedded.confidence import Confidence, Signals
+from leporello.readers.embedded.answers import Confidence, Signals, answer_all
 from leporello.readers.embedded.encoder import Encoder
 from leporello.retrievers import BM25
 from leporello.text.squad import normalise

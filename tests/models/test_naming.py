@@ -12,9 +12,8 @@ from endpoint_server import Request, Server, reply, running
 from leporello.config import Spec, load_config
 from leporello.core.errors import UserError
 from leporello.models import servers
-from leporello.models.inventory import known_models
 from leporello.models.locate import model_fingerprint
-from leporello.models.naming import local_model, resolve
+from leporello.models.naming import known_models, local_model, resolve
 from leporello.models.servers import LocalServer
 
 
@@ -162,7 +161,7 @@ def test_models_on_this_machine_are_listed(tmp_path: Path, monkeypatch: pytest.M
         absent = {kind: LocalServer(kind, 9, "") for kind in servers.SERVERS}
         table = {**absent, "ollama": ollama_at(server)}
         monkeypatch.setattr(servers, "SERVERS", table)
-        monkeypatch.setattr("leporello.models.inventory.SERVERS", table)
+        monkeypatch.setattr("leporello.models.naming.SERVERS", table)
         listed = {m.name: (m.reader, m.window) for m in known_models([local])}
     assert listed["leporello-en"] == ("Embedded", None)
     assert listed["smollm2-135m-instruct"] == ("CausalLM", 8192)

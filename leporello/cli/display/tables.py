@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leporello.cache.store import CacheEntry
     from leporello.config.reference.class_page import ClassPage
     from leporello.core.table import ResultTable
-    from leporello.models.inventory import KnownModel
+    from leporello.models.naming import KnownModel
 
 _BAR = 40  # characters of the longest bar
 _COLUMNS = ("", "count", "mean", "5 %", "median", "95 %", "largest")

@@ -9,7 +9,7 @@ from one_example import run_example
 
 from leporello.chunkers import Paragraphs
 from leporello.combiners import Decompose, HyDE, Iterative, MultiQuery, Stuff
-from leporello.combiners.rewriting.wording import rewordings
+from leporello.combiners.rewriting.fused_queries import rewordings
 from leporello.config import Pipeline
 from leporello.core.records import Document, Example, Output, Read, Span
 from leporello.engine.active_example import ActiveExample

@@ -211,7 +211,7 @@ def test_growing_chunks_equal_the_windows_of_the_authors_code(
 ) -> None:
     """They have 1024 tokens with stride 512 for GPT-2, and half of that for masked models."""
     letters = _Letters()
-    monkeypatch.setattr("leporello.chunkers.windows.tokenizer", lambda _: letters)
+    monkeypatch.setattr("leporello.chunkers.fixed_tokens.tokenizer", lambda _: letters)
     monkeypatch.setattr("leporello.combiners.read_each.tokenizer", lambda _: letters)
     size = 1024 if case["id"].startswith("gpt2") else 512
     document = Document("d", "x" * case["n_tokens"])
