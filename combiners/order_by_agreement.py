@@ -6,9 +6,7 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
-
-from annotated_types import Gt
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from leporello.combiners.lists.ordering import (
     answer,
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 QUESTION = "Which of the two passages comes first in the text that they were taken from, A or B?"
 _LIMIT = 6.0  # with larger log odds, one answer would outweigh many
 _LABELS = ("A", "B")
+_SHARPNESS = 8.0  # not tuned: between 4 and 16 it makes little difference (decision 23)
 # Yields reads, and returns the log odds that the first text of each pair comes first.
 _Comparison: TypeAlias = Generator[Sequence[Read], list[Reply], list[float]]
 
@@ -164,17 +163,10 @@ class OrderByMatch:
     """Searches the document for each of the example's choices; answers with their order: `3, 1, 2`.
 
     The place of a choice is the place of one of its hits, with a probability proportional to
-    score ** sharpness. The answer is the order with the largest expected number of correct pairs.
+    score ** 8. The answer is the order with the largest expected number of correct pairs.
     Hits with scores of 0 or less are ignored. A choice without hits has the same probability for
     every place, which puts it in the middle, with a note. Nothing is read.
-
-    Attributes:
-        sharpness: Exponent of the scores: larger values give the best hit more weight; with 1,
-            probabilities are proportional to scores.
     """
-
-    # Not tuned: between 4 and 16 it makes little difference (decision 23).
-    sharpness: Annotated[float, Gt(0)] = 8.0
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- the signature of combiners
         """Yields one search per choice; returns the order. Raises ValueError without choices."""
@@ -203,8 +195,7 @@ class OrderByMatch:
         for row, hits in enumerate(positive):
             best = max((hit.score for hit in hits), default=1.0)
             for hit in hits:
-                # Divided by the best score, since large scores to the power of 1000 overflow.
-                places[row, column[_middle(hit)]] += (hit.score / best) ** self.sharpness
+                places[row, column[_middle(hit)]] += (hit.score / best) ** _SHARPNESS
         # A text without hits can be anywhere, so it is put between the others (decision 23).
         places[[not hits for hits in positive]] = 1.0
         places /= places.sum(axis=1, keepdims=True)

@@ -45,35 +45,33 @@ class BestSentence(TakesCalibration, OneByOne):
         return calibrated(super().read(inputs), self.calibration)
 
     def _answer(self, read: Read) -> Output:
-        return _answer(read, self.sentences)
-
-
-def _answer(read: Read, count: int) -> Output:
-    passages = [(passage, passage_text(passage)) for passage in read.passages]
-    located = [(p, text, *ends) for p, text in passages for ends in sentence_spans(text)]
-    positions = [(passage, start, end) for passage, _, start, end in located]
-    sentences = [text[start:end] for _, text, start, end in located]
-    overlap = _Overlap([frozenset(terms(sentence)) for sentence in sentences])
-    question = terms(read.question)
-    shares = overlap.shares(question, overlap.sentences)
-    content = overlap.shares([t for t in question if t not in _FUNCTION_WORDS], overlap.sentences)
-    # The sort is stable, so the first of equal sentences wins.
-    ranked = sorted(range(len(sentences)), key=lambda i: (-content[i], -shares[i]))
-    spans = spans_of(read.passages)
-    if read.choices:
-        best = ranked[:_EVIDENCE] if read.question else ranked
-        evidence = frozenset[str]().union(*(overlap.sentences[i] for i in best))
-        scores = tuple(overlap.shares(terms(choice), [evidence])[0] for choice in read.choices)
-        choice = scores.index(max(scores))
-        return Output(read.choices[choice], scores[choice], scores, read=spans)
-    if not ranked:
-        return Output("", 0.0, read=spans)
-    if read.schema:
-        return _typed(read, [located[i] for i in ranked], [shares[i] for i in ranked], spans)
-    first = ranked[0]
-    text = " ".join(sentences[index] for index in ranked[:count])
-    span = span_in(*positions[first]) if count == 1 else None
-    return Output(text, shares[first], read=spans, span=span)
+        passages = [(passage, passage_text(passage)) for passage in read.passages]
+        located = [(p, text, *ends) for p, text in passages for ends in sentence_spans(text)]
+        positions = [(passage, start, end) for passage, _, start, end in located]
+        sentences = [text[start:end] for _, text, start, end in located]
+        overlap = _Overlap([frozenset(terms(sentence)) for sentence in sentences])
+        question = terms(read.question)
+        shares = overlap.shares(question, overlap.sentences)
+        content = overlap.shares(
+            [t for t in question if t not in _FUNCTION_WORDS], overlap.sentences
+        )
+        # The sort is stable, so the first of equal sentences wins.
+        ranked = sorted(range(len(sentences)), key=lambda i: (-content[i], -shares[i]))
+        spans = spans_of(read.passages)
+        if read.choices:
+            best = ranked[:_EVIDENCE] if read.question else ranked
+            evidence = frozenset[str]().union(*(overlap.sentences[i] for i in best))
+            scores = tuple(overlap.shares(terms(choice), [evidence])[0] for choice in read.choices)
+            choice = scores.index(max(scores))
+            return Output(read.choices[choice], scores[choice], scores, read=spans)
+        if not ranked:
+            return Output("", 0.0, read=spans)
+        if read.schema:
+            return _typed(read, [located[i] for i in ranked], [shares[i] for i in ranked], spans)
+        first = ranked[0]
+        text = " ".join(sentences[index] for index in ranked[: self.sentences])
+        span = span_in(*positions[first]) if self.sentences == 1 else None
+        return Output(text, shares[first], read=spans, span=span)
 
 
 def _typed(

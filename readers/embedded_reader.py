@@ -67,8 +67,6 @@ class Embedded(TakesCalibration):
         threshold: Least log odds that a passage answers the question; below it the question is
             not answered. With null, every question is answered.
         unanswerable: Text of the output for a question that is not answered.
-        summary_words: Maximum number of words per summary; null is the usual length of such a
-            summary.
         calibration: JSON file that `train --calibrate` wrote, from scores to probabilities.
             Without it, the calibration of the model's folder applies to answers, choices and labels
             have the probabilities of their models, and summaries have none.
@@ -80,7 +78,6 @@ class Embedded(TakesCalibration):
     model: ModelSource = _SHIPPED
     threshold: float | None = None
     unanswerable: str = ""
-    summary_words: int | None = None
     calibration: Path | None = None
     precision: Literal["auto", "float32"] = "auto"
 
@@ -242,9 +239,7 @@ class Embedded(TakesCalibration):
         for read in inputs:
             # Hits are in the order of their scores; a summary follows the document.
             texts = [passage_text(p) for p in sorted(read.passages, key=_place)]
-            summary = self._summaries.summarise(
-                texts, read.question, read.instruction, self.summary_words
-            )
+            summary = self._summaries.summarise(texts, read.question, read.instruction)
             outputs.append(Output(summary.text, summary.score, read=spans_of(read.passages)))
         return outputs
 

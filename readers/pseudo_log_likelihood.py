@@ -61,9 +61,20 @@ class PseudoLogLikelihood(PassageScorer):
         return {ids: s / (len(ids) if self.per_token else 1) for ids, s in sums.items()}
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
-        return answer(
-            self._network, self.tokens.tokenizer.mask_token_id, self.tokens.padding, batch
-        )
+        import torch
+
+        network = self._network
+        ids, visible = padded([row.tokens for row in batch], self.tokens.padding, network.device)
+        hidden = [row.hidden for row in batch if isinstance(row, Masked)]
+        rows = torch.tensor([n for n, row in enumerate(hidden) for _ in row], device=ids.device)
+        positions = torch.tensor([place for row in hidden for place in row], device=ids.device)
+        original = ids[rows, positions]
+        ids[rows, positions] = self.tokens.tokenizer.mask_token_id
+        masks = {} if visible.all() else {"attention_mask": visible}
+        with torch.inference_mode():
+            logits = _logits(network, {"input_ids": ids, **masks}, rows, positions)
+            probabilities = iter(log_probabilities(logits, original).tolist())
+        return [Generation(scores=tuple(next(probabilities) for _ in row)) for row in hidden]
 
     def _largest(self) -> ModelInput:
         return Masked((self.tokens.padding,) * self.max_input_tokens, hidden=(0,))
@@ -93,25 +104,6 @@ def rows_of(tokens: tuple[int, ...], masks: int, seed: int) -> list[Masked]:
         Random(f"{seed}/{len(order)}").shuffle(order)
     starts = range(0, len(order), masks)
     return [Masked(tokens, hidden=tuple(sorted(order[i : i + masks]))) for i in starts]
-
-
-def answer(
-    model: PreTrainedModel, mask: int, padding: int, batch: Sequence[ModelInput]
-) -> list[Generation]:
-    """Returns the log-probabilities of the masked tokens of each row."""
-    import torch
-
-    ids, visible = padded([prompt.tokens for prompt in batch], padding, model.device)
-    hidden = [row.hidden for row in batch if isinstance(row, Masked)]
-    rows = torch.tensor([n for n, row in enumerate(hidden) for _ in row], device=ids.device)
-    positions = torch.tensor([position for row in hidden for position in row], device=ids.device)
-    original = ids[rows, positions]
-    ids[rows, positions] = mask
-    inputs = {"input_ids": ids} if visible.all() else {"input_ids": ids, "attention_mask": visible}
-    with torch.inference_mode():
-        logits = _logits(model, inputs, rows, positions)
-        probabilities = iter(log_probabilities(logits, original).tolist())
-    return [Generation(scores=tuple(next(probabilities) for _ in row)) for row in hidden]
 
 
 def _logits(

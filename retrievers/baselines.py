@@ -6,6 +6,7 @@ import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from typing import ClassVar
 
@@ -165,15 +166,9 @@ class OracleAnswer:
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the chunks of each example; without references, no chunks and a note."""
-        # Most examples have a chunk with the reference, and then no chunk is normalised.
-        words: list[list[str]] = []  # of each chunk, computed when an example needs them
-
-        def chunk_words() -> list[list[str]]:
-            if not words:
-                words.extend(normalise(chunk.text).split() for chunk in chunks)
-            return words
-
-        hits = [self._best(example, chunks, chunk_words) for example in examples]
+        # Cached and computed when needed: most examples have a chunk with the reference.
+        words = cache(lambda: [normalise(chunk.text).split() for chunk in chunks])
+        hits = [self._best(example, chunks, words) for example in examples]
         if not all(example.references for example in examples):
             note("a question on this document has no reference: nothing is selected for it")
         elif chunks and not all(hits):

@@ -187,16 +187,12 @@ class BM25(ByIndex):
         self, bags: TermCounts, lengths: NDArray[Any], holding: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Returns the weight of each count; `holding` has the number of chunks with each term."""
+        import numpy as np
+
         if not len(bags.counts):
             return bags.counts
+        idf = np.log1p((len(lengths) - holding + 0.5) / (holding + 0.5))
         discount = self.k1 * (1 - self.b + self.b * lengths / (lengths.sum() / len(lengths)))
         saturated = bags.counts * (self.k1 + 1) / (bags.counts + discount[bags.texts])
-        weights: NDArray[np.float64] = saturated * _idf(holding, len(lengths))[bags.terms]
+        weights: NDArray[np.float64] = saturated * idf[bags.terms]
         return weights
-
-
-def _idf(holding: NDArray[np.int64], chunks: int) -> NDArray[np.float64]:
-    import numpy as np
-
-    idf: NDArray[np.float64] = np.log1p((chunks - holding + 0.5) / (holding + 0.5))
-    return idf

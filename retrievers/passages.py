@@ -58,16 +58,13 @@ def _join(hits: Iterable[Hit]) -> list[Hit]:
     """Joins hits that overlap or are adjacent; returns them in document order."""
     joined: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: (hit.chunk.start, hit.chunk.end)):
-        if joined and _are_adjacent(joined[-1].chunk, hit.chunk):
+        document = hit.chunk.document
+        # Chunks begin and end without white space, so only that is between neighbours.
+        if joined and not document.text[joined[-1].chunk.end : hit.chunk.start].strip():
             joined.append(_union(joined.pop(), hit))
         else:
             joined.append(hit)
     return joined
-
-
-def _are_adjacent(left: Chunk, right: Chunk) -> bool:
-    # Chunks begin and end without white space, so only that is between neighbours.
-    return not left.document.text[left.end : right.start].strip()
 
 
 def _union(left: Hit, right: Hit) -> Hit:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from leporello.combiners.lists.parse import items
 from leporello.core.records import Document, Example, Output
 from leporello.text.english.questions import Wanted, wanted
+from leporello.text.log_odds import logistic
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
 
@@ -39,8 +38,7 @@ def answer_key(text: str) -> str:
 
 def confidence(score: float | None) -> float:
     """Returns a number from 0 to 1 that rises with a score, not a probability; 0.5 without it."""
-    # `tanh` does not overflow, unlike `exp`, for scores such as -1e9.
-    return 0.5 if score is None else 0.5 * (1 + math.tanh(score / 2))
+    return 0.5 if score is None else logistic(score)
 
 
 def wants_short_answer(example: Example) -> bool:

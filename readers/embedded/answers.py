@@ -17,6 +17,7 @@ from leporello.text.english.questions import (
     named_choices,
 )
 from leporello.text.folding import folded
+from leporello.text.log_odds import logistic
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise, token_f1
 
@@ -159,4 +160,4 @@ class Confidence:
         """Returns the probability that an answer with these signals is right."""
         log_odds = self.offset + self.score * signals.score
         log_odds += self.margin * signals.margin + self.lead * signals.lead
-        return 0.5 + 0.5 * math.tanh(log_odds / 2)
+        return logistic(log_odds)

@@ -20,6 +20,8 @@ _QUESTION = 64  # tokens of a question that are read, as in training
 _STRIDE = 64  # tokens that two segments of a long passage share
 _WITHIN = frozenset({"Mn", "Mc", "Me", "Cf"})  # Unicode's marks and invisible characters
 _BOUNDS = 12  # starts and ends that are paired
+_LONGEST = 40  # maximum tokens of a span
+_SPANS = 8  # spans of a passage
 _CELL = re.compile(r"(?<=\S)[^\S\n]*\t|\n[^\S\n]*(?=\n)")  # end of a table cell or of a paragraph
 _SPEAKER = 5  # maximum words of a line in capitals that names a speaker
 _DIRECTION = re.compile(r"\([^()\n]{1,60}\)$")  # after a speaker's name: `(aside)`
@@ -66,10 +68,8 @@ _NOTHING = PassageScores((), 0.0, (0.0, -math.inf, -math.inf, -math.inf))
 class SpanHead:
     """Reads questions and passages with an encoder that has the heads `span` and `label`."""
 
-    def __init__(self, encoder: Encoder, spans: int = 8, longest: int = 40) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._spans = spans
-        self._longest = longest
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> list[PassageScores]:
         """Returns the scores of (question, passage) pairs; questions are cut to 64 tokens."""
@@ -92,7 +92,7 @@ class SpanHead:
             tokens = tokenized[texts[passage]]
             segment = TokenizedText(tokens.ids[first:], tokens.offsets[first:])
             segments[number].append(self._scores(window, segment, scores, passage, edges[passage]))
-        return [_merged(scores, self._spans) for scores in segments]
+        return [*map(_merged, segments)]
 
     def _scores(
         self,
@@ -112,7 +112,7 @@ class SpanHead:
         for first, last, score in self._pairs(inside, units):
             start, end = _whole_words(passage, tokens.offsets[first][0], tokens.offsets[last][1])
             spans.setdefault((start, end), SpanScore(start, end, score))
-        best = tuple(list(spans.values())[: self._spans])
+        best = tuple(list(spans.values())[:_SPANS])
         return PassageScores(best, float(span[0].sum()), tuple(labels.tolist()))
 
     def _pairs(
@@ -125,7 +125,7 @@ class SpanHead:
             (int(start), int(end), float(inside[start, 0] + inside[end, 1]))
             for start in starts
             for end in ends
-            if start <= end < start + self._longest
+            if start <= end < start + _LONGEST
             if not units or units[start] == units[end]
         ]
         if not pairs and len(starts):  # the best ends are before every start
@@ -194,7 +194,7 @@ def _in_word(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character) in _WITHIN
 
 
-def _merged(parts: Sequence[PassageScores], count: int) -> PassageScores:
+def _merged(parts: Sequence[PassageScores]) -> PassageScores:
     if not parts:
         return _NOTHING
     if len(parts) == 1:
@@ -204,5 +204,5 @@ def _merged(parts: Sequence[PassageScores], count: int) -> PassageScores:
         best.setdefault((span.start, span.end), span)
     leading = min(parts, key=lambda part: part.labels[0])
     return PassageScores(
-        tuple(list(best.values())[:count]), min(part.null for part in parts), leading.labels
+        tuple(list(best.values())[:_SPANS]), min(part.null for part in parts), leading.labels
     )

@@ -87,7 +87,10 @@ def _named_choice(answer: str, choices: Sequence[str]) -> int | None:
         [index for index, text in enumerate(texts) if text and text == words],
         _lettered(_LETTER.fullmatch(first), len(choices)),
         _lettered(_LETTER_FIRST.match(first), len(choices)),
-        _longest([p for p, text in enumerate(texts) if text and _begins(words, text)], texts),
+        _longest(
+            [p for p, text in enumerate(texts) if text and f"{words} ".startswith(f"{text} ")],
+            texts,
+        ),
         _lettered(_LETTER_NAMED.search(answer), len(choices)),
         _longest([p for p, text in enumerate(texts) if text and _occurs(words, text)], texts),
         _anywhere(answer, len(choices)),
@@ -99,10 +102,6 @@ def _named_choice(answer: str, choices: Sequence[str]) -> int | None:
 def _plain(text: str) -> str:
     """Returns the case-folded words, without quotation marks, punctuation and emphasis."""
     return " ".join(re.findall(r"\w+", text.casefold())) or text.strip().casefold()
-
-
-def _begins(words: str, text: str) -> bool:
-    return words == text or words.startswith(f"{text} ")
 
 
 def _occurs(words: str, text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from leporello.core.records import Read
 from leporello.models.calibration import read_calibration
@@ -65,14 +65,6 @@ Answer in a few words, from the text above. Question: {question}
 Answer:"""
 
 
-class CountsTokens(Protocol):
-    """A tokenizer, or an estimate of one."""
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of tokens of each text."""
-        ...
-
-
 class PromptedReader:
     """Base of the readers that prompt a language model; they declare these parameters.
 
@@ -100,7 +92,7 @@ class PromptedReader:
         return False
 
     @property
-    def _tokens(self) -> CountsTokens:
+    def _tokens(self) -> Any:  # noqa: ANN401 -- a tokenizer, or an estimate of one
         raise NotImplementedError
 
     @property
@@ -116,7 +108,8 @@ class PromptedReader:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of tokens of each text, without special tokens."""
-        return self._tokens.count(texts)
+        counts: list[int] = self._tokens.count(texts)
+        return counts
 
     def fit(self, read: Read) -> int:
         """Returns how many leading passages fit the input window when rendered."""

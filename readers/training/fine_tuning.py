@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from leporello.core.records import Read
 from leporello.core.training import TrainingPairs, TuningJob, TuningResult
-from leporello.readers.backends.pretrained import Architecture, Tokens
+from leporello.readers.backends.pretrained import Architecture
 from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.causal_lm import CausalLM
 from leporello.readers.classical.saved_model import check_targets
 from leporello.readers.classifier import Classifier
+from leporello.readers.encoders.batched_model import LoadedModel
 from leporello.readers.encoders.classification import TrainedClassifier
 from leporello.readers.encoders.question_answering import PassageWindow
 from leporello.readers.extractive import Extractive
 from leporello.readers.log_likelihood import LogLikelihood
 from leporello.readers.pair_classifier import LABELS, PairClassifier
+from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.seq2seq import Seq2Seq
 from leporello.readers.training.examples import (
     Collator,
@@ -30,17 +31,6 @@ from leporello.readers.training.examples import (
 )
 from leporello.readers.training.hardware import check  # noqa: F401 -- asked for beside the trainer
 from leporello.readers.training.trainer import ModelToTune, fine_tune
-
-
-class _Tunable(Protocol):
-    """A reader, or its network, with the attributes that loading its model needs."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def tokens(self) -> Tokens: ...
-    @property
-    def device(self) -> str: ...
 
 
 def seq2seq(reader: Seq2Seq, job: TuningJob) -> TuningResult:
@@ -80,7 +70,7 @@ def extractive(reader: Extractive, job: TuningJob) -> TuningResult:
 
 
 def _fine_tune(
-    source: _Tunable,
+    source: PromptedModel | LoadedModel,
     architecture: Architecture,
     collator: Collator,
     job: TuningJob,

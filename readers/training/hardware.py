@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from leporello.core.errors import UserError
 from leporello.core.training import Training
@@ -18,12 +18,7 @@ _TIMEOUT = timedelta(days=1)  # processes wait for the slowest preparation
 _ACCELERATE = {"float32": "no", "bfloat16": "bf16", "float16": "fp16"}
 
 
-class _Placed(Protocol):
-    @property
-    def device(self) -> str: ...
-
-
-def check(reader: _Placed, settings: Training) -> None:
+def check(reader: Any, settings: Training) -> None:  # noqa: ANN401 -- any reader with a device
     """Checks that the machine and the launcher support the settings; joins the processes."""
     _check_launcher(settings)
     _check_device(reader.device)
