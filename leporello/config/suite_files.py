@@ -41,7 +41,9 @@ def suite_named(name: str, files: Sequence[ConfigSource] = ()) -> Suite:
 def suite_of(layers: Layers, name: str) -> tuple[Suite | None, list[Fault]]:
     """Returns a suite, and the faults in its structure and in the names of its columns."""
     tree = layers.suites[name]
-    if (count := _count(tree)) > COLUMNS:
+    columns, by = (tree.items.get(key, Tree({}, None, 0)).items for key in ("columns", "by"))
+    count = len(columns) * max(1, sum(len(values.items) for values in by.values()))
+    if count > COLUMNS:
         text = f"suites.{name}: has {count:,} columns; at most {COLUMNS:,} are allowed"
         return None, [tree.fault(text)]
     try:
@@ -92,12 +94,6 @@ def _problem_with(tasks: Mapping[str, TaskSpec], name: str, settings: str) -> st
     except UserError as error:
         return str(error)
     return None
-
-
-def _count(tree: Tree) -> int:
-    """Returns the number of a suite's columns, over all values of its parameter."""
-    columns, by = (tree.items.get(key, Tree({}, None, 0)).items for key in ("columns", "by"))
-    return len(columns) * max(1, sum(len(values.items) for values in by.values()))
 
 
 def _completed(name: str, tree: Tree) -> dict[str, Any]:

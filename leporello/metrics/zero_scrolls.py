@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -73,28 +74,25 @@ class ExponentialSimilarity(Averaged):
 
     def value(self, text: str, example: Example) -> float:
         """Returns the similarity to the nearest reference, which must be a percentage."""
-        gold = [_reference_percentage(example, reference) for reference in example.references]
-        guess = _percentage(text)
-        return 100 * (
-            # An answer without `%` scores 0, as in the benchmark, whatever number it has.
-            0.0 if guess is None else max(0.5 ** (abs(guess - p) / _HALVING) for p in gold)
-        )
+        needed = "percentage such as 60%"
+        gold = [_required(PERCENTAGE, gold, example, needed) for gold in example.references]
+        # An answer without `%` scores 0, as in the benchmark, whatever number it has.
+        if (match := PERCENTAGE.search(text)) is None:
+            return 0.0
+        guess, *right = (float(number.removesuffix("%")) for number in (match[0], *gold))
+        distance = min(abs(guess - number) for number in right)
+        return float(100 * 0.5 ** (distance / _HALVING))
 
     def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
         """Returns whether a text contains a percentage."""
-        return _percentage(text) is not None
+        return PERCENTAGE.search(text) is not None
 
 
-def _percentage(text: str) -> float | None:
-    match = PERCENTAGE.search(text)
-    return float(match[0].removesuffix("%")) if match else None
-
-
-def _reference_percentage(example: Example, reference: str) -> float:
-    percentage = _percentage(reference)
-    if percentage is None:
-        raise GoldError(example, f"the reference {reference!r:.80} has no percentage such as 60%")
-    return percentage
+def _required(pattern: re.Pattern[str], reference: str, example: Example, needed: str) -> str:
+    """Returns the first match in a reference; raises GoldError without one."""
+    if match := pattern.search(reference):
+        return match[0]
+    raise GoldError(example, f"the reference {reference!r:.80} has no {needed}")
 
 
 @dataclass(frozen=True)
@@ -111,22 +109,10 @@ class OptionLetter(Averaged):
 
     def value(self, text: str, example: Example) -> float:
         """Returns 100 or 0; each reference must have a letter."""
-        return 100.0 * (
-            _letter(text) in {_reference_letter(example, gold) for gold in example.references}
-        )
+        needed, match = "letter A, B, C or D", LETTER.search(text)
+        gold = {_required(LETTER, reference, example, needed) for reference in example.references}
+        return 100.0 * bool(match and match[0] in gold)
 
     def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
         """Returns whether a text has an option letter."""
-        return _letter(text) is not None
-
-
-def _letter(text: str) -> str | None:
-    match = LETTER.search(text)
-    return match.group() if match else None
-
-
-def _reference_letter(example: Example, reference: str) -> str:
-    letter = _letter(reference)
-    if letter is None:
-        raise GoldError(example, f"the reference {reference!r:.80} has no letter A, B, C or D")
-    return letter
+        return LETTER.search(text) is not None
