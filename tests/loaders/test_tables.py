@@ -501,6 +501,15 @@ def test_results_of_formulas_in_xls(change: Callable[[bytes], bytes]) -> None:
     assert not document.losses
 
 
+@pytest.mark.parametrize("rows", [(0, 2**31), (1, 0)])
+def test_an_xls_file_that_would_fill_the_memory_is_refused(rows: tuple[int, int]) -> None:
+    data = xls(grid("Ship,Tons\nDal,7"))
+    size = pack("<2H2I2H", 0x200, 14, 0, 2, 0, 2)
+    assert data.count(size) == 1
+    with pytest.raises(UserError, match=r"a\.xls: has a sheet of .* cells, too many"):
+        read(data.replace(size, pack("<2H2I2H", 0x200, 14, *rows, 0, 2)), "a.xls")
+
+
 def test_objects_of_xls_are_losses_and_a_workbook_of_excel_95_says_what_is_not_read() -> None:
     note = pack("<2H", 0x5D, 22) + pack("<3H", 21, 18, 25).ljust(22, b"\0")
     end = b"\x0a\0\0\0"

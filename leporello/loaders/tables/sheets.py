@@ -78,7 +78,7 @@ class Sheets(Format):
         title = ""
         marks: Mapping[str, Marks] = {}
         if data.startswith(_OLE):
-            marks, losses = xls.marks(data)
+            marks, losses = xls.marks(data, path)
         else:
             with unpacked(data, path) as archive:
                 losses, title = (*_lost(archive),), title_of(archive)

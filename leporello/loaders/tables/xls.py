@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from itertools import chain
+from pathlib import Path
 from struct import Struct, error, unpack_from
 
 from leporello.core.records import Loss
-from leporello.loaders.tables.marks import ERRORS, PERCENT, Marks, has_unit
+from leporello.loaders.tables.marks import ERRORS, PERCENT, Marks, check_size, has_unit
 
 # Kinds of records.
 _DEPTHS = {0x809: 1, 0x0A: -1}  # the begin and the end of a sheet or chart
+_SIZE = 0x200
 _BOOK = _LOCKED, _SHEET, _FORMAT, _STYLE = 0x2F, 0x85, 0x41E, 0xE0
 _MARKS = _ROW, _COLUMNS, _OBJECT, _FORMULA, _ERROR = 0x208, 0x7D, 0x5D, 0x06, 0x205
 _NUMBERS = _NUMBER, _SHORT, _SHORTS = 0x203, 0x27E, 0xBD
@@ -31,19 +33,24 @@ _UNREAD = Loss(
 )
 
 
-def marks(data: bytes) -> tuple[dict[str, Marks], tuple[Loss, ...]]:
+def marks(data: bytes, path: Path) -> tuple[dict[str, Marks], tuple[Loss, ...]]:
     """Returns the marks of the sheets by their names, and losses.
 
     Workbooks of Excel 95 and damaged ones have no marks, which is a loss.
+
+    Raises:
+        UserError: A sheet has too many cells.
     """
     macros = (Loss("macro", "macros are not run"),) if _MACROS in data else ()
     try:
-        return _marks(_workbook(data), macros)
+        return _marks(_workbook(data), path, macros)
     except (error, LookupError, UnicodeDecodeError):
         return {}, (_UNREAD, *macros)
 
 
-def _marks(book: bytes, losses: tuple[Loss, ...]) -> tuple[dict[str, Marks], tuple[Loss, ...]]:
+def _marks(
+    book: bytes, path: Path, losses: tuple[Loss, ...]
+) -> tuple[dict[str, Marks], tuple[Loss, ...]]:
     codes: dict[int, str] = {int(kind): code for kind, code in PERCENT.items()}
     styles: list[int] = []
     starts: dict[str, int] = {}
@@ -60,6 +67,10 @@ def _marks(book: bytes, losses: tuple[Loss, ...]) -> tuple[dict[str, Marks], tup
     kinds = {*_MARKS, *(_NUMBERS if formats else ())}
     sheets = dict[str, Marks]()
     for name, start in starts.items():
+        for _, record in _records(book, start, {_SIZE}):
+            top, bottom, first, last = unpack_from("<2I2H", record)
+            # calamine would take the memory, and end the process.
+            check_size((bottom - top) % 2**32 * ((last - first) % 2**32), path)
         objects = Counter[int]()
         sheets[name] = _sheet(_records(book, start, kinds), formats, objects)
         losses += (
