@@ -68,9 +68,9 @@ def _marks(
     sheets = dict[str, Marks]()
     for name, start in starts.items():
         for _, record in _records(book, start, {_SIZE}):
-            top, bottom, first, last = unpack_from("<2I2H", record)
+            row, rows, column, columns = unpack_from("<2I2H", record)
             # calamine would take the memory, and end the process.
-            check_size((bottom - top) % 2**32 * ((last - first) % 2**32), path)
+            check_size((rows - row) % 2**32 * ((columns - column) % 2**32), path)
         objects = Counter[int]()
         sheets[name] = _sheet(_records(book, start, kinds), formats, objects)
         losses += (
