@@ -6,9 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product, starmap
 from statistics import fmean
 from typing import Literal
 
+from leporello.combiners.lists.parse import overlapping
 from leporello.combiners.stuff import LearnsReferences, Order, arranged, read_of
 from leporello.core.errors import UserError
 from leporello.core.protocols import ModelSource, Targets
@@ -86,12 +88,8 @@ def _answers(example: Example, read: Read) -> tuple[str, ...]:
     """Returns the references that the passages of a read can give."""
     chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
     if example.evidence:
-        overlaps = (
-            chunk.start < span.end and span.start < chunk.end
-            for chunk in chunks
-            for span in example.evidence
-        )
-        return example.references if any(overlaps) else ()
+        pairs = product((chunk.span for chunk in chunks), example.evidence)
+        return example.references if any(starmap(overlapping, pairs)) else ()
     texts = [chunk.text.casefold() for chunk in chunks]
     return tuple(r for r in example.references if any(r.casefold() in text for text in texts))
 

@@ -108,7 +108,10 @@ def _prepared(options: TrainOptions, place: RowTraining | None) -> TrainingRun:
     # Fine-tuning needs validation, but no split is used for it by default (decision 26).
     needed = bool(tuner_of(stages.reader) or settings.choices)
     sides = splits_of(chosen, options.split, settings, needed=needed)
-    trained = TrainedPipeline(target, _base(loaded, target), place)
+    # A run.yaml declares the points of a sweep as pipelines.
+    is_declared = target.name in loaded.pipelines
+    base = target.name if is_declared else target.name.partition("@")[0]
+    trained = TrainedPipeline(target, base, place)
     cache = Cache(cache_directory()) if options.cached else None
     return TrainingRun(
         point, trained, stages, settings, sides, folder, tuple(options.config), options.limit, cache
@@ -164,11 +167,6 @@ def _settings(point: PipelineSpec, task: TaskSpec) -> Training:
         return point.training.settings(task.name)
     except ValueError as error:
         raise UserError(f"{point.name}.train: {error}") from None
-
-
-def _base(loaded: Config, point: PipelineSpec) -> str:
-    """Returns the name of a point's pipeline; a run.yaml declares points as pipelines."""
-    return point.name if point.name in loaded.pipelines else point.name.partition("@")[0]
 
 
 def _as_trained(record: TrainingRecord, run: TrainingRun) -> Trained:

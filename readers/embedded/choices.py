@@ -152,7 +152,8 @@ def lettered_options(question: str, choices: Sequence[str]) -> tuple[str, tuple[
     """Returns the question without options, and the text of each choice, which may be a letter."""
     letters = [_LETTER.fullmatch(choice) for choice in choices]
     if not choices or not all(letters):
-        return question, tuple(map(unlettered, choices))
+        # An option may have a letter at its beginning, such as in `(A) text`.
+        return question, tuple(_LETTERED.sub("", choice, count=1) for choice in choices)
     marks = list(_LETTERED.finditer(question))
     ends = [*(mark.start() for mark in marks[1:]), len(question)]
     texts = {
@@ -161,8 +162,3 @@ def lettered_options(question: str, choices: Sequence[str]) -> tuple[str, tuple[
     if not all(letter and letter[1] in texts for letter in letters):
         return question, tuple(choices)
     return question[: marks[0].start()].strip(), tuple(texts[m[1]] for m in letters if m)
-
-
-def unlettered(option: str) -> str:
-    """Returns an option without a letter at its beginning, such as in `(A) text`."""
-    return _LETTERED.sub("", option, count=1)

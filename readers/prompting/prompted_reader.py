@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.core.records import Read
-from leporello.models.calibration import read_calibration
+from leporello.models.calibration import TakesCalibration
 from leporello.readers.backends.pretrained import Tokens
 from leporello.readers.prompting.few_shot import FewShot, draw
 from leporello.readers.prompting.template import Template, refuse_pairs
@@ -65,7 +65,7 @@ Answer in a few words, from the text above. Question: {question}
 Answer:"""
 
 
-class PromptedReader:
+class PromptedReader(TakesCalibration):
     """Base of the readers that prompt a language model; they declare these parameters.
 
     Attributes:
@@ -101,8 +101,7 @@ class PromptedReader:
 
     def check_files(self, data: str) -> None:
         """Reads the examples and the calibration; see `ChecksFiles`."""
-        if self.calibration:
-            read_calibration(self.calibration)
+        super().check_files(data)
         # Before any work: examples from the test data would reveal their answers (decision 20).
         self._prompts.check_data(data)
 
