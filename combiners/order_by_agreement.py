@@ -8,13 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
-from leporello.combiners.lists.ordering import (
-    answer,
-    check_failed,
-    check_pairs,
-    items,
-    most_agreed,
-)
+from leporello.combiners.lists.ordering import answer, check_failed, check_pairs, items, most_agreed
 from leporello.core.errors import ReadError
 from leporello.core.notes import note
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read, Reply, Search
@@ -109,10 +103,7 @@ class OrderByPairs:
         return runs[0] if runs else []
 
     def _compare(
-        self,
-        texts: Sequence[Chunk],
-        pairs: Sequence[tuple[int, int]],
-        outputs: list[Reply],
+        self, texts: Sequence[Chunk], pairs: Sequence[tuple[int, int]], outputs: list[Reply]
     ) -> _Comparison:
         """Yields one round; a pair with a failed read, in either order, has log odds of 0."""
         ordered = [*pairs, *((b, a) for a, b in pairs if self.both_ways)]

@@ -166,10 +166,7 @@ class MultiQuery:
 
 
 def _fused(
-    settings: HyDE | MultiQuery,
-    asking: Asking[list[str]],
-    example: Example,
-    hits: Sequence[Hit],
+    settings: HyDE | MultiQuery, asking: Asking[list[str]], example: Example, hits: Sequence[Hit]
 ) -> Combination:
     """Runs the combiner on the best hits of the question and of the queries that are asked for."""
     queries: list[str] = []

