@@ -1,7 +1,5 @@
 """Haystack component that runs a pipeline."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from leporello.api import Pipeline

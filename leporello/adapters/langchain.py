@@ -1,7 +1,5 @@
 """LangChain Runnable that runs a pipeline."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from leporello.api import Answer, Pipeline

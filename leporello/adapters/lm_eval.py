@@ -1,7 +1,5 @@
 """Model of lm-evaluation-harness that runs a pipeline: `simple_evaluate(model=LeporelloLM(…))`."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Sequence

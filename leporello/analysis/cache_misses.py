@@ -1,7 +1,5 @@
 """Explains cache misses by the first field in which the key of the nearest entry differs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

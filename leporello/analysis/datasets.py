@@ -1,7 +1,5 @@
 """Analyses of a task's data and of a run's predictions: lengths, spread, format discrepancy."""
 
-from __future__ import annotations
-
 import math
 import re
 from array import array

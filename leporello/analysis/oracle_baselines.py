@@ -1,7 +1,5 @@
 """Builds a sweep that replaces the retriever of a pipeline by oracles and by simple baselines."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

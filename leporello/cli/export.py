@@ -1,7 +1,5 @@
 """Verbs that exchange files with other programs: `export`, `track`, `fetch` and `submit`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """The verb `new`: a package for a plug-in, with tests that pass."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from pathlib import Path

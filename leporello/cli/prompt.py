@@ -1,7 +1,5 @@
 """The prompt of `ask`: answers many questions about files that stay loaded."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Callable, Mapping

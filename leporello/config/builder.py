@@ -1,7 +1,5 @@
 """Builds checked pipelines, tasks and suites from the trees of files."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial

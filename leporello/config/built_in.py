@@ -5,8 +5,6 @@ The table `papers/names.json` lists every name with its file, so that a command 
 that it needs; `config.reference.catalogue` writes the table, and a test checks it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Checks that classes have the constructor and methods that their kinds require."""
 
-from __future__ import annotations
-
 import inspect
 
 from leporello.config.parameters import parameters

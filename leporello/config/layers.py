@@ -1,7 +1,5 @@
 """Merges the user's files with the built-in ones, resolves `extends` and applies `--set`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

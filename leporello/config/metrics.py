@@ -1,7 +1,5 @@
 """Builds the metrics that a task or a command lists."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 

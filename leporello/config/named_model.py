@@ -1,7 +1,5 @@
 """Replaces the reader of a pipeline by a reader of its `model:`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

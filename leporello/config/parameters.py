@@ -1,7 +1,5 @@
 """Checks values of YAML against the annotations of a constructor."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

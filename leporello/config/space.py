@@ -3,8 +3,6 @@
 Choices within an option exist only if that option is chosen; the full product is never made.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reads suites from files, without importing the classes of pipelines and tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any

@@ -1,7 +1,5 @@
 """Suites: papers' tables as names of tasks, scores and pipelines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch

@@ -1,7 +1,5 @@
 """Turns the tree of a stage into specs: one, or one per combination of swept values."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

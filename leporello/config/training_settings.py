@@ -1,7 +1,5 @@
 """Checks the training settings of a pipeline, `train:`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache

@@ -4,8 +4,6 @@ depends_on = ("words.txt", "env:LANGUAGE")    # paths are relative to the class'
 repeatable = False                            # a server or a clock: nothing is cached
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import os

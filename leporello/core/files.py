@@ -1,7 +1,5 @@
 """Opens files of users, and reads and atomically writes the files of a run."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

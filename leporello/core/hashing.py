@@ -1,7 +1,5 @@
 """Hashes of JSON values, and the differences between two values."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Joins the files of a collection into one document, and returns its members as documents."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace

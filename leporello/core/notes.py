@@ -1,7 +1,5 @@
 """Notes: sentences that a stage reports on an example, such as a fallback."""
 
-from __future__ import annotations
-
 import warnings
 from contextvars import ContextVar, Token
 

@@ -1,7 +1,5 @@
 """SQLite files of stores: tables, checksums, errors, and functions to read them."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress

@@ -1,7 +1,5 @@
 """Runs the enricher of a pipeline on a document, once for all questions, with batched reads."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -8,8 +8,6 @@ that kills its worker alone fails. The file is removed when its shard is finishe
 ["select", 0, 12]
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Checks requests of combiners and enrichers, applies budgets, answers requests without reads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from leporello.config import Pipeline

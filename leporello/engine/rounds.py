@@ -7,8 +7,6 @@ batches as an uninterrupted run. Readers whose answers do not depend on their ba
 instead: every read is sent separately as soon as a slot is free.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Selects hits for all questions on a document, which is chunked only once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Runs one pipeline over examples as a single shard, without a worker process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -5,8 +5,6 @@ that is damaged, or that belongs to another run, shard or version, is cleared, a
 again.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

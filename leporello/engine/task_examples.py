@@ -1,7 +1,5 @@
 """Checks the examples and metrics of tasks, which may be plug-ins."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Typed answers: adds the schema to a combiner's reads, and checks and parses the answers."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Loads files, folders, patterns, URLs and archives as one document, each file at most once."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Sequence

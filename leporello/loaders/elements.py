@@ -1,7 +1,5 @@
 """Elements of HTML: the separators around them, and those whose content is lost."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

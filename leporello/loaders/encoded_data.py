@@ -1,7 +1,5 @@
 """Leaves encoded data out of texts: data URIs, and long runs of base64 or hexadecimal digits."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@
 enclose whatever is longer than a word: x^(n+1).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from itertools import groupby

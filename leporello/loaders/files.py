@@ -1,7 +1,5 @@
 """Opens users' files, detects their formats, and defines the base class of formats."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import io

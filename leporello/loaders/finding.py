@@ -1,7 +1,5 @@
 """Finds files at paths, in folders and archives, and records which files are skipped."""
 
-from __future__ import annotations
-
 import dataclasses
 import glob
 import os

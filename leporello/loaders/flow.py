@@ -1,7 +1,5 @@
 """Builds text element by element, with exact offsets of headings and places."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter

@@ -1,7 +1,5 @@
 """Numbers of list items: decimal, letters and Roman numerals, and counters of lists."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

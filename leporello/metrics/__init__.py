@@ -4,8 +4,6 @@ A metric is a pure function of a prediction and its example, except that coco-ca
 a Java program. Start with `protocol`, then read `squad`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

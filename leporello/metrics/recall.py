@@ -1,7 +1,5 @@
 """Retrieval recall: share of the evidence that hits cover, and rank of the first such hit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar

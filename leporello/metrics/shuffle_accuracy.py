@@ -1,7 +1,5 @@
 """Accuracy of the Shuffle Test: how often a text scores higher than a shuffle of it."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Exact match and token F1 of SQuAD v1, SCROLLS and ZeroSCROLLS."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Compact storage of statistics of many examples."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice

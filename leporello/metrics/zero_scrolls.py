@@ -1,7 +1,5 @@
 """ZeroSCROLLS' metrics of orders, percentages and option letters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

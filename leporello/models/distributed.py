@@ -1,7 +1,5 @@
 """Processes of a launcher (torchrun, accelerate): only the first one prints and writes files."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

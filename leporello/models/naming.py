@@ -4,8 +4,6 @@ A name is a path, a hub id, the name of an installed model, `SERVICE:MODEL`, `SE
 address of a server. Weights are recognised by their JSON files, without loading torch or the model.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

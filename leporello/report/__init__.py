@@ -4,8 +4,6 @@ It reads the files of runs through `analysis`, and the tasks' data if they still
 `report`.
 """
 
-from __future__ import annotations
-
 from leporello.report.report import Report, report
 
 __all__ = ["Report", "report"]

@@ -1,7 +1,5 @@
 """Plots scores by length, position, confidence and swept parameters, and recall by k."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

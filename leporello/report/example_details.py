@@ -1,7 +1,5 @@
 """Details of examples for the report's browser, as plain JSON with excerpts of documents."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

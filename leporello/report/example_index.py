@@ -1,7 +1,5 @@
 """Packs the data of the report's browser: an index per task, and examples in compressed pieces."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from base64 import b64encode

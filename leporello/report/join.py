@@ -1,7 +1,5 @@
 """Joins results with the task's data and traces, and renders the exact inputs of readers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge

@@ -3,8 +3,6 @@
 A plug-in class can be a section too: its method `section(data)` receives all data of the report.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The package reads finished runs and the data files in `published/`, and starts n
 `tables`.
 """
 
-from __future__ import annotations
-
 from leporello.suites.cells import check_published, published_of
 from leporello.suites.tables import SuiteTable, suite_tables
 

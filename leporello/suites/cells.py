@@ -1,7 +1,5 @@
 """Cells of a suite's tables: published numbers with their sources, and scores of runs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Suites' tables as text, CSV and rows of values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

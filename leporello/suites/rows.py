@@ -1,7 +1,5 @@
 """Rows of a paper's table, their names, and the notes below the table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Papers' tables with rows of runs, averaged only if complete."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

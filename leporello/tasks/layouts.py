@@ -4,8 +4,6 @@ LEPORELLO_CACHE/layouts/KEY.jsonl has one line per document, and a last line wit
 examples and a checksum.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import mmap

@@ -1,7 +1,5 @@
 """Reads rows of the Shuffle Test, from the user's file or the files of the paper's texts."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

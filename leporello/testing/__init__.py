@@ -12,8 +12,6 @@ It is the only package that imports pytest, and may use all packages before it. 
 `contract`, the tests of every kind, then `text_contract`, the tests of the stages of a pipeline.
 """
 
-from __future__ import annotations
-
 from leporello.testing.data import LoaderContract, MetricContract, TaskContract
 from leporello.testing.stages import (
     ChunkerContract,

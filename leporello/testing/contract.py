@@ -1,7 +1,5 @@
 """Contract of every plug-in: its parameters identify it, and its results are repeatable."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import math

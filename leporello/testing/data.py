@@ -1,7 +1,5 @@
 """Contracts of loaders, tasks and metrics."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

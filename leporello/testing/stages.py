@@ -1,7 +1,5 @@
 """Contracts of chunkers, enrichers, retrievers, readers and combiners."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import threading

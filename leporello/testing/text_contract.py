@@ -1,7 +1,5 @@
 """Contract of the stages of a pipeline, which process documents and questions."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

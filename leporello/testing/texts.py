@@ -1,7 +1,5 @@
 """Unusual texts, ordinary texts with questions, and a reader that answers anything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """`train --calibrate`: fits the confidence of a pipeline's answers to their scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fine-tunes the model of a reader at several learning rates, and resumes after an interruption."""
 
-from __future__ import annotations
-
 import importlib
 import shutil
 from collections.abc import Iterator, Mapping

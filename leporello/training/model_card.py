@@ -1,7 +1,5 @@
 """Folder of a trained model, with its pipeline, record and card, written as one."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields

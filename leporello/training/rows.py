@@ -1,7 +1,5 @@
 """Rows of a paper's table, as the trainings that make the models of their pipelines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Data of a training: its pipeline, its task, the documents to train on and to validate on."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

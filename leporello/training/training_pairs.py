@@ -1,7 +1,5 @@
 """Training data of a reader: the inputs that its pipeline gives it, each with its target."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

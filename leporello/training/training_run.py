@@ -1,7 +1,5 @@
 """Run of a training: gathers the inputs, trains, validates, and writes the trained pipeline."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """Account of a search: its budget, as given by `--budget`, and its costs so far."""
 
-from __future__ import annotations
-
 import logging
 import math
 import re

@@ -1,7 +1,5 @@
 """Division of a task's documents into those that points are chosen on and those kept apart."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

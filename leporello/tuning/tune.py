@@ -1,7 +1,5 @@
 """Finds the best choices of a pipeline, and writes them with an estimate on other documents."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ them (paired). A resample is a row with one count per example. The sums of a met
 resamples are then one matrix product, which is fast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 

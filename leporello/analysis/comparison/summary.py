@@ -1,7 +1,5 @@
 """The result of `compare` in one sentence and one table per task."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from leporello.analysis.comparison.tables import (

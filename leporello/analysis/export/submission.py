@@ -3,8 +3,6 @@
 Nothing is repaired: predictions that the script or the leaderboard cannot process are an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

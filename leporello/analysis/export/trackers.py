@@ -5,8 +5,6 @@ built-in trackers are configured by the environment variables of their libraries
 (`MLFLOW_TRACKING_URI`, `WANDB_MODE`, …).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

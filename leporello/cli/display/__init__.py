@@ -1,7 +1,5 @@
 """Display of results in a terminal; with `cli`, the only package that imports rich."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Display of `plan` (shared and remaining work, ladders) and of `watch` (progress of a run)."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Page of a class: its docstring, parameters, source and an example in YAML."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """JSON Schema of pipelines.yaml, for completion, validation and hover help in editors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values that combiners return: the text that is scored, its probability, items and steps."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Contracts of stages and loaders: parameters of methods, declarations, nested stages."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import traceback

@@ -1,7 +1,5 @@
 """Calls stages with the arguments that their methods take, and checks their results."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import math

@@ -4,8 +4,6 @@ They are checked while a file is read, before its content takes memory; docs/fil
 The functions below convert numbers in files, replies and requests within such limits.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

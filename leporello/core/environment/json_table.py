@@ -1,7 +1,5 @@
 """Key-value table of JSON on disk, so that large tables do not fill memory."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import weakref

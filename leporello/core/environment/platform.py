@@ -1,7 +1,5 @@
 """Differences between operating systems; docs/platforms.md lists which ones are tested."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Locates an error in the user's code: the file, the line, and the lines around it."""
 
-from __future__ import annotations
-
 import linecache
 import sysconfig
 import traceback

@@ -3,8 +3,6 @@
 In the schema `no` and `1:30` are text, `1e-5` and `0o17` numbers.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import sys

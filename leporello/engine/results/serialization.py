@@ -9,8 +9,6 @@ so bytes per row matter. The result is plain JSON; a column is one of
     {"of": ["no", "yes"], "at": "0110100"}     few distinct texts: one digit per row
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """JSON: one line per value, after the path to the value; Jupyter notebooks: cells and outputs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """LaTeX: text without comments and commands, with the source of mathematics."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path

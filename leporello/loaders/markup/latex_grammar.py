@@ -1,7 +1,5 @@
 """Grammar of LaTeX: tokens, commands and environments with a meaning for its text, formulas."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache

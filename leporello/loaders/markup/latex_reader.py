@@ -1,7 +1,5 @@
 """Reader of LaTeX, token by token."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_right

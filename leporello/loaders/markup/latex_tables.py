@@ -1,7 +1,5 @@
 """Tables of LaTeX as rows of fields, and the numbers of its lists."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Texts that stay as they are written: source code, settings and reStructuredText."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator

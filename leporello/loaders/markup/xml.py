@@ -1,7 +1,5 @@
 """XML: articles (JATS), editions (TEI), books (DocBook, FictionBook), and all other XML."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """RTF: text from striprtf, with headings, footnotes, table cells and raised figures added."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rows of a table: joins the lines of a cell, and writes empty cells too."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

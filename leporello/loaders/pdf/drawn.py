@@ -1,7 +1,5 @@
 """Drawn lines of a page: lines between cells, and the grids that are tables."""
 
-from __future__ import annotations
-
 import ctypes
 from bisect import bisect, bisect_left
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Fragments of lines of text, also of turned ones: positions along and across the lines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Finds page headers, footers and page numbers: lines that recur at the edges of pages."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

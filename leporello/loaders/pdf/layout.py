@@ -1,7 +1,5 @@
 """Puts fragments of a page in reading order: columns, rows, cells, paragraphs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

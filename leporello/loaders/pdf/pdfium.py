@@ -1,7 +1,5 @@
 """Functions of pdfium without the checks of ctypes, which take longer than most of them."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 from typing import Any, TypeAlias

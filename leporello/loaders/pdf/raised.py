@@ -1,7 +1,5 @@
 """Raised and lowered figures: `10^6`, `note^3`, `1/2`, `H2O`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Tables whose cells are drawn with lines: each text gets the row and column of its cell."""
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect

@@ -1,7 +1,5 @@
 """Finds tables among the rows of a block, and gives every cell its column."""
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect

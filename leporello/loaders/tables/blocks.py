@@ -1,7 +1,5 @@
 """Finds the tables of a sheet: their rows, columns, and names of columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

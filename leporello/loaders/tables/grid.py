@@ -4,8 +4,6 @@ A cell that covers several fields is repeated in each of them; an empty cell is 
 header rows of a table become one row, in which each field joins the names of its column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest

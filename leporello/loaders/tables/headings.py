@@ -1,7 +1,5 @@
 """Finds the rows of a table that name its columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

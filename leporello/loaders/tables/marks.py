@@ -1,7 +1,5 @@
 """Marks of a sheet's cells that are not values: merged, hidden, errors, formats of numbers."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Marks of the sheets of an ods file."""
 
-from __future__ import annotations
-
 import html
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A table while `Flow` writes it, and the rows that replace its pieces at its end."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Writes rows as lines with the column name before each cell, so that each line explains itself."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Literal, TypeAlias

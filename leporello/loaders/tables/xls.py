@@ -1,7 +1,5 @@
 """Marks of the sheets of an xls file, a compound file with the records of Excel 97 to 2003."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from itertools import chain

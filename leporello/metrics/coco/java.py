@@ -1,7 +1,5 @@
 """Runs coco-caption's Java programs, and splits texts into words with its tokenizer."""
 
-from __future__ import annotations
-
 import atexit
 import importlib.util
 import queue

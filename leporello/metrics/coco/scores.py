@@ -1,7 +1,5 @@
 """BLEU, ROUGE-L and METEOR as in coco-caption, which NarrativeQA and MuLD report."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

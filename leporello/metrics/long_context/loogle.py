@@ -4,8 +4,6 @@ Three scores are left out: BERTScore needs a model of 1.4 GB, GPT-4's judgement 
 METEOR is not reproducible, since the authors pass sets of words, whose order changes per process.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import math

@@ -1,7 +1,5 @@
 """Scores of RULER, BABILong, HELMET, OpenAI-MRCR, GraphWalks and NoLiMa, as in their code."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

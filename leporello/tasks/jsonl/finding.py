@@ -1,7 +1,5 @@
 """Finds a task's files: a file, a folder, a pattern, or a data set on disk or on the hub."""
 
-from __future__ import annotations
-
 import fnmatch
 import glob
 import os

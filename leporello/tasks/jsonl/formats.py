@@ -1,7 +1,5 @@
 """Rows of a file: JSON Lines, Parquet and Arrow tables, and WebDataset archives."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import tarfile

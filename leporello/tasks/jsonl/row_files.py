@@ -1,7 +1,5 @@
 """Reads several files of rows, in any format, as one sequence."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Checks all rows of files in one pass, and finds the rows of each document."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Unpacks compressed files once, to a cache, so that reading can start at any row."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

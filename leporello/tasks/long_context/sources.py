@@ -1,7 +1,5 @@
 """Sources of RULER's texts: words, backgrounds of needles, and questions of SQuAD and HotpotQA."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

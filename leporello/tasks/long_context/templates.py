@@ -1,7 +1,5 @@
 """Data files of newer benchmarks, their prompts, and the base class of generated examples."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Reads benchmarks' files row by row: JSON, JSON Lines, also in a zip or as bz2, and Parquet."""
 
-from __future__ import annotations
-
 import bz2
 import io
 import json

@@ -5,8 +5,6 @@ every row, and stores everything but the documents in a layout, which is cached 
 second reads the text of each document from the first row that has it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
