@@ -11,7 +11,7 @@ from command_line import ROOT
 
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
-    "product lines": 77_400,
+    "product lines": 75_900,
     "product modules": 485,
     "test lines": 39_000,
     "words of docs": 20_000,
