@@ -144,6 +144,12 @@ def test_blocks_that_a_style_puts_into_a_line() -> None:
     assert read("a.html", hidden).text == "a\nb"
 
 
+def test_rtf_reports_text_after_its_end() -> None:
+    assert read("a.rtf", "{\\rtf1 One}}\n\0").losses == ()
+    [loss] = read("a.rtf", r"{\rtf1 One}} Two}").losses
+    assert (loss.what, loss.characters) == ("text", len("Two"))
+
+
 def test_rtf_with_letters_of_old_machines() -> None:
     """Without a code page, the file names the machine."""
     assert read("a.rtf", r"{\rtf1\mac it\'d5s}").text == "it\u2019s"

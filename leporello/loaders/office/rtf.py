@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -176,6 +176,11 @@ class Rtf(Format):
         if max(depths) > RTF_DEPTH:
             raise RecursionError
         losses: list[Loss] = []
+        if 0 in depths[:-1]:
+            end = next(islice(_BRACE.finditer(source), depths.index(0), None)).end()
+            if after := source[end:].strip("{} \r\n\0"):
+                why = "follows the brace that ends the document"
+                losses.append(Loss("text", why, characters=len(after)))
         source = "".join(_kept(source, losses))
         source = marked_formats(marked_rows(source))
         marked = _plain(_LEVEL.sub(lambda m: m[0] + chr(_MARK + int(m[1])), source))
