@@ -47,7 +47,8 @@ class Units:
 
     def back(self, unit: int, overlap: int) -> int:
         """Returns the first unit that begins at most `overlap` tokens before `unit`."""
-        return int(self.before.searchsorted(self.before[unit] - overlap))
+        # A unit whose token starts in the white space before it counts no token of its own.
+        return int(self.before.searchsorted(self.before[unit] - overlap)) if overlap else unit
 
 
 def units(document: Document, model: str, boundaries: ArrayLike) -> Units:

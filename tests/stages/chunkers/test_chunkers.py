@@ -161,6 +161,12 @@ def test_properties_of_all_chunkers(
     check(entry, text, size, int(size * share), folders[model])
 
 
+def test_a_token_that_starts_in_white_space_is_in_one_chunk(folders: dict[str, str]) -> None:
+    """The tab and the `D` are one token, so the unit `D` has no token of its own."""
+    text = "x" * 120 + "\tDr. "
+    assert texts(Recursive(1, 0, folders["unigram"]), text)[-3:] == ["x" * 8 + "\tD", "r", "."]
+
+
 def texts(chunker: Chunker, text: str) -> list[str]:
     document = Document("d", text)
     return [document.chunk(span.start, span.end).text for span in chunker.chunk(document)]
