@@ -51,6 +51,8 @@ class WebFileSystem(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no 
         try:
             with _request("HEAD", path) as response:
                 headers = response.headers
+        except TimeoutError:
+            raise  # a GET would take as long again
         except OSError:  # signed URLs, for example, may reject HEAD
             with _request("GET", path) as response:
                 headers = response.headers

@@ -110,11 +110,12 @@ def test_a_redirect_to_another_host_is_followed_only_without_a_key(
 
 
 def test_a_slow_server_causes_a_time_out(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Single bytes in between do not extend the limit."""
+    """Single bytes in between do not extend the limit, and no second request follows."""
     monkeypatch.setattr("leporello.storage.http._TIMEOUT", 0.5)
     web.trickle = 0.05
     with pytest.raises(UserError, match=r"no complete answer within 0.5 s"):
         download(f"{web.url}/data/docs/one.txt")
+    assert [method for method, _, _ in web.requests] == ["HEAD"]
 
 
 def test_a_download_without_a_size_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
