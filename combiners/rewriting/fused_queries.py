@@ -18,7 +18,7 @@ from leporello.core.records import Asking, Combination, Example, Generates, Hit,
 from leporello.text.english.terms import EMPTY_TERMS
 from leporello.text.tokens import terms
 
-_LONGEST = 200  # words of a query, since a reader may repeat itself without end
+_LONGEST = 200  # words of a query; some readers never stop repeating themselves
 _MARK = regex.compile(r"^\W*(?:(?:step|question|q)\s?)?(?:\d{1,2}\s?[.):]\s*|[-*•–]\s+)?", regex.I)
 _ENDS = " \t\r\n\"'“”*_`"
 _CAPITALS = regex.compile(r"\p{Lu}[\p{L}\p{M}\p{N}.'’-]*(?:\s+\p{Lu}[\p{L}\p{M}\p{N}.'’-]*)*")

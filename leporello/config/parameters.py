@@ -51,7 +51,7 @@ _UNMARKED = (
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a constructor; `inspect.Parameter.empty` is no annotation or no default."""
+    """One parameter of a constructor; a missing annotation or default is `Parameter.empty`."""
 
     name: str
     annotation: Any

@@ -153,8 +153,8 @@ def test_the_plug_ins_of_the_guide_work_together(tmp_path: Path) -> None:
         key = next(key for key, kind in KINDS.items() if methods & set(kind.methods))
         lines.append(_stage(tmp_path, key, block))
     write_files(tmp_path, {"guide.yaml": "\n".join(lines)})
-    config, own = tmp_path / "guide.yaml", f"{{class: '{tmp_path}/own.py:Play'}}"
-    settings = AskSettings("guide", config=[config], loader=own)
+    config, reference = tmp_path / "guide.yaml", f"{{class: '{tmp_path}/own.py:Play'}}"
+    settings = AskSettings("guide", config=[config], loader=reference)
     answer = Session.open([tmp_path / "a.play"], settings).ask("Who?")
     assert [loss.characters for loss in answer.document.losses] == [9]
     assert answer.text == "ACT 1\nENTER A FOX.\n ACT 2\nEXIT THE FOX."

@@ -99,6 +99,14 @@ def save_llama(place: Path) -> None:
     words.save_pretrained(place)
 
 
+def save_models(folder: Path) -> None:
+    """Saves the untrained tiny models of `CONFIG`."""
+    save_t5(folder / "t5")
+    save_bert(folder / "bert")
+    save_bert(folder / "span", spans=True)
+    save_llama(folder / "llama")
+
+
 PROMPT = "question: {question} context: {context}"
 CONFIG = f"""
 pipelines:

@@ -299,8 +299,8 @@ def test_outputs_are_references(
     example = only(Muld(name, data=tmp_path))
     assert example.references == references
     assert example.metadata["gold"] == {"pronoun": "es"}
-    named = ("Ann", ("Hero", "Villain/Antagonist")) if name == "character_id" else ("", ())
-    assert (example.question, example.choices) == named
+    expected = ("Ann", ("Hero", "Villain/Antagonist")) if name == "character_id" else ("", ())
+    assert (example.question, example.choices) == expected
     assert example.document.text == given_input.removeprefix("Ann\n")
 
 

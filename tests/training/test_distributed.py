@@ -18,9 +18,7 @@ from lookup_task import (
     CONFIG,
     FEW,
     reader_of,
-    save_bert,
-    save_llama,
-    save_t5,
+    save_models,
     trained,
     tuned,
     write_rows,
@@ -36,10 +34,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a folder with tiny models without dropout, few documents and a config."""
     folder = tmp_path_factory.mktemp("models")
     write_rows(folder, {"train": 20, "validation": 4, "test": 4})
-    save_t5(folder / "t5")
-    save_bert(folder / "bert")
-    save_bert(folder / "span", spans=True)
-    save_llama(folder / "llama")
+    save_models(folder)
     for kind in ("bert", "span"):
         file = folder / kind / "config.json"
         dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}

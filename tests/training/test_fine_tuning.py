@@ -11,8 +11,7 @@ from lookup_task import (
     FEW,
     LESSONS,
     reader_of,
-    save_bert,
-    save_llama,
+    save_models,
     save_t5,
     trained,
     tuned,
@@ -33,10 +32,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a folder with tiny models, the task's splits and a config."""
     folder = tmp_path_factory.mktemp("lookup")
     write_rows(folder, {"train": 200, "validation": 20, "test": 50})
-    save_t5(folder / "t5")
-    save_bert(folder / "bert")
-    save_bert(folder / "span", spans=True)
-    save_llama(folder / "llama")
+    save_models(folder)
     (folder / "mine.yaml").write_text(CONFIG)
     return folder
 

@@ -81,7 +81,7 @@ def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
 
 
 def resolve(root: Mapping[str, Any], reference: str) -> Any:  # noqa: ANN401 -- any JSON
-    """Returns the part of a schema that `#/…` refers to; raises LookupError if there is none."""
+    """Returns the part of a schema that `#/…` names; raises LookupError if the part is missing."""
     if not reference.startswith("#"):
         raise LookupError(reference)
     node: Any = root
