@@ -22,7 +22,7 @@ from leporello.metrics.coco.java import coco_words, need_coco
 from leporello.metrics.coco.scores import BleuCoco, RougeLCoco, bleu, meteor
 from leporello.metrics.long_context.longbench import LongBenchScore
 from leporello.metrics.rouge import rouge_l_sum
-from leporello.tasks import InfiniteBench, LongBench
+from leporello.tasks import LongBench
 from leporello.tasks.long_context.infinite_bench import references as references_of
 
 Case = Mapping[str, Any]
@@ -197,7 +197,8 @@ def metric_of(case: Case) -> Metric:
     if case["metric"] == "longbench":
         entries = LongBench(case["task"]).metrics
     elif case["metric"] == "infinite_bench":
-        entries = InfiniteBench(case["task"], "gpt4" if "skip" in case else "yarn-mistral").metrics
+        entry = {"class": "infinite_bench", "task": case["task"]}
+        entries = ({**entry, "skip": case["skip"]} if "skip" in case else entry,)
     else:
         entries = (case["metric"],)
     return metric_named(case["metric"], entries)

@@ -33,23 +33,21 @@ def written(data: Path, task: str, *rows: Row | str) -> Path:
     return data
 
 
-def task_of(task: str, data: Path, prompts: str = "yarn-mistral") -> Task:
+def task_of(task: str, data: Path) -> Task:
     name: Any = task.partition("/")[2]
     builders: Mapping[str, Callable[[], Any]] = {
         "longbench": lambda: LongBench(name, data=data),
         "longbench_v2": lambda: LongBenchV2(data=data),
-        "infinite_bench": lambda: InfiniteBench(name, cast(Any, prompts), data=data),
+        "infinite_bench": lambda: InfiniteBench(name, data=data),
         "loogle": lambda: LooGLE(name, data=data),
     }
     return cast(Task, builders[task.partition("/")[0]]())
 
 
-@pytest.mark.parametrize(
-    "case", PROMPTS, ids=lambda case: f"{case['task']}-{case.get('prompts', '')}"
-)
+@pytest.mark.parametrize("case", PROMPTS, ids=lambda case: str(case["task"]))
 def test_prompts_equal_those_of_the_official_code(case: Mapping[str, Any], tmp_path: Path) -> None:
     data = written(tmp_path, case["task"], case["row"])
-    [example] = task_of(case["task"], data, case.get("prompts", "")).examples()
+    [example] = task_of(case["task"], data).examples()
     row = case["row"]
     text = row["input"] if "loogle" in case["task"] else row["context"]
     assert example.document.text == (text.strip() if "v2" in case["task"] else text)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from leporello.core.protocols import MetricEntry
-from leporello.core.records import JSON, Document, Example
+from leporello.core.records import Document, Example
 from leporello.tasks.jsonl.schema import RowError
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
 from leporello.tasks.official.benchmark import Benchmark, text_of, texts_of
@@ -28,13 +28,11 @@ class InfiniteBench(Benchmark):
     """A task of InfiniteBench, from the benchmark's official file.
 
     The document is the row's `context`, the question its `input`; `OfficialPrompt.of(example)` has
-    the authors' prompt. Numbers become references as JSON; in multiple-choice tasks both the option
-    and its letter are references.
+    the authors' prompt for open models. Numbers become references as JSON; in multiple-choice tasks
+    both the option and its letter are references.
 
     Attributes:
         name: Name of the task in the benchmark's file names.
-        prompts: Set of prompts: `yarn-mistral`, which the authors use for all open models, or
-            `gpt4`, without its system messages.
     """
 
     name: Literal[
@@ -42,7 +40,6 @@ class InfiniteBench(Benchmark):
         "longbook_choice_eng", "longbook_qa_eng", "longbook_qa_chn", "math_find", "math_calc",
         "code_run", "code_debug",
     ]  # fmt: skip
-    prompts: Literal["yarn-mistral", "gpt4"] = "yarn-mistral"
     split: str = "test"
     data: Path | None = None
 
@@ -51,10 +48,8 @@ class InfiniteBench(Benchmark):
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
-        """The official metric; for GPT-4's calculations it skips the first number."""
-        entry: dict[str, JSON] = {"class": "infinite_bench", "task": self.name}
-        is_chat = (self.name, self.prompts) == ("math_calc", "gpt4")
-        return ({**entry, "skip": 1},) if is_chat else (entry,)
+        """The official metric."""
+        return ({"class": "infinite_bench", "task": self.name},)
 
     @property
     def file(self) -> str:
@@ -67,7 +62,7 @@ class InfiniteBench(Benchmark):
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:
         """Parses one row; see `Benchmark.take`."""
-        template = data_of("infinite_bench")[self.name][self.prompts]
+        template = data_of("infinite_bench")[self.name]["prompt"]
         question = text_of(row, "input")
         choices = texts_of(row, "options") if self.name in _CHOICES else ()
         return Example(
