@@ -98,6 +98,7 @@ LOCKED = f"<encryption><EncryptedData>{METHOD}</EncryptedData></encryption>"
          "it looks like an Office file locked by a password"),
         ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "WordDocument".encode("utf-16-le"),
          "save it as .docx"),
+        ("a.xlsb", zipped({"xl/workbook.bin": ""}), "(xlsb), which is not read; save it as .xlsx"),
         ("a.xml", LAUGHS, "Maximum entity amplification factor exceeded"),
         ("a.xml", "<!DOCTYPE l [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><l>&f;</l>",
          "Entity 'f' not"),

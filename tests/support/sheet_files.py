@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from struct import pack
 from typing import TypeAlias
 
 import openpyxl
@@ -140,58 +139,6 @@ def _ods_value(value: Cell, code: str) -> str:
     return f' office:value-type="{kind}" office:value="{value}"{currency}'
 
 
-def xlsb(cells: Grid) -> bytes:
-    """Writes a binary workbook of Excel with one sheet, S."""
-    width = max(map(len, cells.rows))
-    sheet = _record(129) + _record(148, pack("<4I", 0, len(cells.rows) - 1, 0, width - 1))
-    hidden = (_record(60, pack("<4IH", c, c, 256, 0, 1)) for c in cells.hidden_columns)
-    sheet += _record(390) + b"".join(hidden) + _record(391) + _record(145)
-    for i, row in enumerate(cells.rows):
-        flags = 0x10 * (i in cells.hidden_rows)
-        sheet += _record(0, pack("<IIHBBBI", i, 0, 300, 0, flags, 0, 0))
-        for j, value in enumerate(row):
-            sheet += _xlsb_cell(pack("<II", j, 0), value)
-    sheet += _record(146) + _record(177, pack("<I", len(cells.merged)))
-    for top, first, bottom, last in cells.merged:
-        sheet += _record(176, pack("<4I", top, bottom, first, last))
-    about = pack("<II", 0, 1) + _text("rId1") + _text("S")
-    return zipped(
-        {
-            "[Content_Types].xml": "<Types/>",
-            "xl/workbook.bin": b"".join(
-                [_record(131), _record(143), _record(156, about), _record(144), _record(132)]
-            ),
-            "xl/_rels/workbook.bin.rels": f'<Relationships xmlns="{_LINKS}"><Relationship Id="rId1"'
-            f' Type="{_PARTS}/worksheet" Target="worksheets/sheet1.bin"/></Relationships>',
-            "xl/worksheets/sheet1.bin": sheet + _record(178) + _record(130),
-        }
-    )
-
-
-def _xlsb_cell(head: bytes, value: Cell) -> bytes:
-    if value == "":
-        return b""
-    if value in ERRORS:
-        return _record(3, head + bytes([ERRORS[str(value)]]))
-    if isinstance(value, bool):
-        return _record(4, head + bytes([value]))
-    return (
-        _record(6, head + _text(value))
-        if isinstance(value, str)
-        else _record(5, head + pack("<d", value))
-    )
-
-
-def _record(kind: int, data: bytes = b"") -> bytes:
-    """Returns a record of BIFF12: kind and length in seven bits a byte, then the data."""
-    number = bytes([kind]) if kind < 128 else bytes([kind & 127 | 128, kind >> 7])
-    return number + bytes([len(data) & 127 | 128, len(data) >> 7]) + data
-
-
-def _text(text: str) -> bytes:
-    return pack("<I", len(text)) + text.encode("utf-16-le")
-
-
 def delimited(delimiter: str) -> Callable[[Grid], bytes]:
     """Returns a writer of text with a delimiter."""
 
@@ -204,7 +151,7 @@ def delimited(delimiter: str) -> Callable[[Grid], bytes]:
 
 
 SHEETS: Mapping[str, Callable[[Grid], bytes]] = {
-    ".xlsx": xlsx, ".xls": xls, ".ods": ods, ".xlsb": xlsb,
+    ".xlsx": xlsx, ".xls": xls, ".ods": ods,
 }  # fmt: skip
 ALL: Mapping[str, Callable[[Grid], bytes]] = {
     **SHEETS, ".csv": delimited(","), ".tsv": delimited("\t"),

@@ -11,99 +11,30 @@ from leporello.core.records import Loss
 from leporello.loaders.files import Format
 from leporello.loaders.numbering import Counter
 from leporello.loaders.text import decoded, line_places, line_starts
+from leporello.text.headings.lines import TextLines, underlined
 from leporello.text.outline import Extracted, Heading, outline
 
-_STRINGS = r'"(?:\\.|[^"\\\n]){0,999}+"'
-# Comments and multi-line strings, whose words define nothing; the end of the file ends them.
-_HASHED = rf'"""(?:.*?)(?:"""|\Z)|\'\'\'(?:.*?)(?:\'\'\'|\Z)|{_STRINGS}|#[^\n]*'
-_SLASHED = rf"/\*.*?(?:\*/|\Z)|{_STRINGS}|`[^`]*(?:`|\Z)|//[^\n]*"
-_MODIFIERS = (
-    "export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\\(\\w+\\))?"
-    "|unsafe|extern|const|sealed|partial|override|open|data|inline|virtual|declare|case|local"
-    "|typedef|constexpr|readonly|suspend|mutable"
+_SUFFIXES = (
+    ".py .pyi .pyx .rb .ex .exs .jl .lua .r .sh .bash .zsh .pl .pm .js .mjs .cjs .jsx .ts .tsx"
+    " .java .kt .kts .scala .c .h .cc .cpp .cxx .hpp .hh .cs .go .rs .swift .php .dart .m .mm"
+    " .groovy .proto .zig .sql .toml .ini .cfg .conf .yaml .yml .hs .ml .clj .lisp .el .f90 .pas"
+    " .vb .ps1 .css .scss .tcl .asm .s .cmake .vue"
 )
-_KINDS = (
-    "class|interface|struct|enum(?: class)?|union|trait|impl(?:<[^>\n]*>)?|fn|fun|func|function"
-    "|namespace|module|mod|record|object|protocol|extension|actor|sub|def|defp|defmodule|macro"
-)
-_KEYWORDS = "if|for|while|switch|catch|return|else|do|new|throw|delete|sizeof|elif|with|match|when"
-_BRACED = (
-    rf"^([ \t]*)(?:(?:{_MODIFIERS})[ \t]+)*(?:"
-    rf"(?:{_KINDS})[ \t]+(?:\([^)\n]*\)[ \t]*)?([\w$][\w$:.!?]*)"  # class A, func (t *T) F
-    r"|(?:let|var|const)[ \t]+(\w+)[ \t]*=[ \t]*(?:async[ \t]*)?(?:function\b|[\w(][^=\n;]*=>)"
-    rf"|(?!(?:{_KEYWORDS})\b)(?:[\w:<>,\[\].]+[ \t*&]+){{1,5}}(?!(?:{_KEYWORDS})\b)(~?\w[\w:~]*)"
-    r"\((?=[^;\n]*$)"  # int f(…
-    rf"|(?!(?:{_KEYWORDS})\b)(\w+)[ \t]*\([^;\n]*\{{[ \t]*$)"  # f(…) {
-)
-_RULES = {
-    ".py .pyi .pyx": (r"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", _HASHED),
-    ".rb .ex .exs .jl .lua .r .sh .bash .zsh .pl .pm": (
-        rf"^([ \t]*)(?:(?:{_MODIFIERS})[ \t]+)*(?:{_KINDS})[ \t]+([\w.:!?]+)"
-        r"|^([ \t]*)(\w[\w.]*)[ \t]*(?:\(\)[ \t]*\{|(?:<-|=)[ \t]*function\b)", _HASHED),
-    ".js .mjs .cjs .jsx .ts .tsx .java .kt .kts .scala .c .h .cc .cpp .cxx .hpp .hh .cs .go .rs"
-    " .swift .php .dart .m .mm .groovy .proto .zig": (_BRACED, _SLASHED),
-    ".sql": (
-        r"(?i)^([ \t]*)create[ \t]+(?:or[ \t]+replace[ \t]+)?(?:\w+[ \t]+)??(?:table|view|function"
-        r"|procedure|trigger|index)[ \t]+(?:if[ \t]+not[ \t]+exists[ \t]+)?([\w.\"`]+)", _SLASHED),
-    ".toml .ini .cfg .conf": (r"^()\[++([^\]\n]++)\]+", r"\Z"),
-    ".yaml .yml": (r"^()([\w.-]+):(?=\s)", r"\Z"),
-    ".hs .ml .clj .lisp .el .f90 .pas .vb .ps1 .css .scss .tcl .asm .s .cmake .vue": (r"\Z", r"\Z"),
-}  # fmt: skip
-_OF = {
-    suffix: tuple(re.compile(rule, flags) for rule, flags in zip(rules, (re.M, re.S), strict=True))
-    for suffixes, rules in _RULES.items()
-    for suffix in suffixes.split()
-}
 
 
 @dataclass(frozen=True)
 class Code(Format):
-    """Source code and settings: the unchanged text, with definitions as sections by rules."""
+    """Source code and settings: the unchanged text, with lines as places."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (*_OF,)
+    suffixes: ClassVar[tuple[str, ...]] = (*_SUFFIXES.split(),)
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"#!/")
 
     def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text; places are `line 120`, sections are definitions."""
+        """Returns the text; places are `line 120`."""
         raw = decoded(data, path)
-        headings = [*_definitions(raw.text, path.suffix.lower())]
-        return replace(
-            raw,
-            title=path.name,
-            sections=outline(headings, len(raw.text)),
-            places=line_places(raw.text),
-        )
+        return replace(raw, title=path.name, places=line_places(raw.text))
 
 
-def _definitions(text: str, suffix: str) -> Iterator[Heading]:
-    """Yields definitions; a definition is inside those above it with less indentation."""
-    run_by = text.partition("\n")[0] if text.startswith("#!/") else ""
-    suffix = (".py" if "python" in run_by else ".sh") if run_by else suffix
-    rule, comments = _OF.get(suffix, _OF[".hs"])
-    open_: list[int] = []
-    for match in rule.finditer(comments.sub(_blanked, text)):
-        groups = [group for group in match.groups() if group is not None]
-        indent, name = len(groups[0].expandtabs(4)), groups[-1]
-        while open_ and open_[-1] >= indent:
-            open_.pop()
-        open_.append(indent)
-        yield Heading(name, match.start(), len(open_))
-
-
-def _blanked(match: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " ", match[0]) if "\n" in match[0] else match[0]
-
-
-_HEADING = re.compile(
-    r"""
-    (?:(?<![^\n])|(?<=\n\n))              # at the beginning of a line
-    (?:(?P<over>([!-/:-@\[-`{-~])\2{2,})[ \t]*\n[ \t]*)?
-    (?P<title>[^\s](?:.*[^ \t\n])?)[ \t]*+\n
-    (?P<under>([!-/:-@\[-`{-~])\5{1,})[ \t]*(?:\n|\Z)
-    """,
-    re.VERBOSE,
-)
-_LEAST = 4  # characters of an underline that is shorter than its title
 _ELSEWHERE = re.compile(
     r"^[ \t]*\.\. (?:\|.*\| )?(image|figure|include|literalinclude)::(.*)", re.M
 )
@@ -174,17 +105,7 @@ def _numbered(text: str) -> str:
 
 def _headings(text: str) -> Iterator[Heading]:
     """Yields headings; underlines rank by their first use."""
-    levels: dict[tuple[str, bool], int] = {}
-    text, at = text.replace("\r\n", " \n"), 0  # of the same length
-    while match := _HEADING.search(text, at):
-        at, over, under = match.end(), match["over"], match["under"]
-        is_closed = not over or over == under
-        if (
-            not is_closed
-            or set(match["title"]) == {under[0]}
-            or (len(under) < min(len(match["title"]), _LEAST))
-        ):
-            at = match.start("title") if over else match.start("under")
-            continue
-        level = levels.setdefault((under[0], bool(over)), len(levels) + 1)
-        yield Heading(match["title"], match.start(), level)
+    lines, styles = TextLines(text), dict[str, int]()
+    for line in range(len(lines)):
+        if heading := underlined(lines, line, styles):
+            yield Heading(heading.title, lines.starts[heading.line], int(heading.level))

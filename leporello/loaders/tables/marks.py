@@ -12,7 +12,7 @@ from leporello.core.errors import UserError
 # First row, first column, last row and last column of merged cells, from 0.
 Merged: TypeAlias = tuple[int, int, int, int]
 
-# Errors of cells by their number in binary files.
+# Errors of cells by their number in xls files.
 ERRORS = {
     0x00: "#NULL!", 0x07: "#DIV/0!", 0x0F: "#VALUE!", 0x17: "#REF!", 0x1D: "#NAME?",
     0x24: "#NUM!", 0x2A: "#N/A", 0x2B: "#GETTING_DATA",

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
-_MARKS = {"xl/workbook.xml", "xl/workbook.bin"}
+_BINARY = "xl/workbook.bin"
+_MARKS = {"xl/workbook.xml", _BINARY}
 _ODS = b"application/vnd.oasis.opendocument.spreadsheet"
 _HOW_TO_READ = "the loader {class: Sheets, hidden: true} reads it"
 _NOT_READ = "comments on cells are not read"
@@ -36,7 +37,6 @@ _EMBEDDED = {
     r"(xl/media|Pictures)/": ("image", "images are not read"),
     r"xl/embeddings/": ("embedded object", "is not read; save it as a separate file"),
     r"xl/(pivotTables)/": ("pivot table", "only its visible cells are read"),
-    r"xl/comments\d*\.bin": ("comment", _NOT_READ),
     r"(xl/vbaProject|Basic/.*\.xml|Scripts/)": ("macro", "macros are not run"),
 }
 _TEXTS = {
@@ -47,7 +47,7 @@ _TEXTS = {
 
 @dataclass(frozen=True)
 class Sheets(Format):
-    """Spreadsheets (xlsx, xls, xlsb, ods): one line per row, with column names.
+    """Spreadsheets (xlsx, xls, ods): one line per row, with column names.
 
     Attributes:
         header: Whether a row names the columns, so that each cell is written as `Name: value`:
@@ -55,7 +55,7 @@ class Sheets(Format):
         hidden: Whether hidden sheets, rows and columns are read too; they are losses otherwise.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (*(".xlsx", ".xlsm", ".xltx", ".xls", ".xlsb", ".ods"),)
+    suffixes: ClassVar[tuple[str, ...]] = (".xlsx", ".xlsm", ".xltx", ".xls", ".ods")
     begins: ClassVar[re.Pattern[bytes]] = re.compile(ZIP.pattern + b"|" + re.escape(_OLE))
     marked: ClassVar[bool] = True
 
@@ -202,8 +202,9 @@ def _text(value: object) -> str:
 def _marks(archive: ZipFile, path: Path) -> Mapping[str, Marks]:
     if content := read(archive, "content.xml"):
         return ods.marks(content, path)
-    is_binary = "xl/workbook.bin" in archive.namelist()
-    return xlsx.binary_marks(archive, path) if is_binary else xlsx.marks(archive, path)
+    if _BINARY in archive.namelist():
+        raise UserError(f"{path}: is a binary workbook (xlsb), which is not read; save it as .xlsx")
+    return xlsx.marks(archive, path)
 
 
 def _lost(archive: ZipFile) -> Iterator[Loss]:

@@ -1,4 +1,4 @@
-"""Marks of the sheets of an xlsx or xlsb file."""
+"""Marks of the sheets of an xlsx file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from posixpath import join, normpath
-from struct import error, unpack_from
 from typing import TYPE_CHECKING
 
-from leporello.core.errors import UserError
 from leporello.loaders.office.archive import parsed, read
-from leporello.loaders.tables.marks import ERRORS, MOST_CELLS, PERCENT, Marks, check_size, has_unit
+from leporello.loaders.tables.marks import MOST_CELLS, PERCENT, Marks, check_size, has_unit
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -40,7 +38,7 @@ def marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
         UserError: A sheet has too many cells.
     """
     book = read(archive, "xl/workbook.xml")
-    parts = targets(archive, "workbook.xml")
+    parts = _targets(archive)
     formats = _formats(read(archive, "xl/styles.xml"))
     zeros = b'fullCalcOnLoad="1"' in book  # written by a program that computes nothing
     sheets = {}
@@ -53,14 +51,14 @@ def marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
     return sheets
 
 
-def targets(archive: ZipFile, book: str) -> dict[str, str]:
+def _targets(archive: ZipFile) -> dict[str, str]:
     """Returns the names of the parts that a workbook refers to, by their ids."""
-    links = parsed(read(archive, f"xl/_rels/{book}.rels"))
+    links = parsed(read(archive, "xl/_rels/workbook.xml.rels"))
     return {link.get("Id", ""): normpath(join("/xl", link.get("Target", "")))[1:] for link in links}
 
 
 @lru_cache(20_000)
-def column(letters: bytes) -> int:
+def _column(letters: bytes) -> int:
     """Returns the number of a column, from 0, by its letters."""
     number = 0
     for letter in letters:
@@ -100,7 +98,7 @@ def _cells(
     """Yields row and column, attributes and value of the cells that a pattern matches."""
     for attributes, value in pattern.findall(sheet):
         if at := _AT.search(attributes):
-            yield (int(at[2]) - 1, column(at[1])), attributes, value
+            yield (int(at[2]) - 1, _column(at[1])), attributes, value
 
 
 def _formats(styles: bytes) -> dict[bytes, str]:
@@ -121,78 +119,7 @@ def _check_size(sheet: bytes, path: Path) -> None:
     wide = 16_384 if re.search(rb'<c [^<>]*?r="[A-Z]{3}\d', sheet) else 702
     cells = last * wide
     if cells > MOST_CELLS:
-        corners = [(column(m[1]), int(m[2])) for m in _CELL.finditer(sheet)]
+        corners = [(_column(m[1]), int(m[2])) for m in _CELL.finditer(sheet)]
         rows = [row for _, row in corners]
         cells = (max(corners)[0] + 1) * (max(rows) - min(rows) + 1)
     check_size(cells, path)
-
-
-_SHEET, _ROW, _COLUMNS, _MERGED = 156, 0, 60, 176
-_ERRORS = (3, 11)  # values and formulas
-_CELLS = range(1, 12)
-
-
-def binary_marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
-    """Returns the marks of the sheets by their names.
-
-    Raises:
-        UserError: The file is corrupt, or a sheet has too many cells.
-    """
-    parts = targets(archive, "workbook.bin")
-    sheets: dict[str, Marks] = {}
-    try:
-        for kind, record in _records(read(archive, "xl/workbook.bin")):
-            if kind == _SHEET:
-                relation, end = _text(record, 8)
-                name, _ = _text(record, end)
-                sheets[name] = _binary_marks(read(archive, parts.get(relation, "")), path)
-    except (error, IndexError, UnicodeDecodeError):  # calamine might take all memory
-        raise UserError(f"{path}: is corrupt; download it again") from None
-    return sheets
-
-
-def _binary_marks(sheet: bytes, path: Path) -> Marks:
-    marks, row, rows, width = Marks(), 0, set[int](), 0
-    for kind, record in _records(sheet):
-        if kind in _CELLS:
-            rows.add(row)
-            width = max(width, unpack_from("<I", record)[0] + 1)
-        if kind == _ROW:
-            (row,) = unpack_from("<I", record)
-            marks.rows += [range(row, row + 1)] if record[11] & 0x10 else []
-        elif kind == _COLUMNS and record[16] & 1:
-            first, last = unpack_from("<II", record)
-            marks.columns.append(range(first, last + 1))
-        elif kind in _ERRORS:
-            marks.texts[row, unpack_from("<I", record)[0]] = ERRORS.get(record[8], "#ERROR")
-        elif kind == _MERGED:
-            top, bottom, first, last = unpack_from("<4I", record)
-            marks.merged.append((top, first, bottom, last))
-    check_size((max(rows) - min(rows) + 1) * width if rows else 0, path)
-    return marks
-
-
-def _records(part: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    while at < len(part):
-        kind, at = _number(part, at)
-        length, at = _number(part, at)
-        yield kind, part[at : at + length]
-        at += length
-
-
-def _number(part: bytes, at: int) -> tuple[int, int]:
-    """Returns a number of up to four bytes, seven bits in each, and where it ends."""
-    number = 0
-    for shift in range(0, 28, 7):
-        byte = part[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 -- the highest bit
-            break
-    return number, at
-
-
-def _text(record: bytes, at: int) -> tuple[str, int]:
-    end = at + 4 + 2 * unpack_from("<I", record, at)[0]
-    return record[at + 4 : end].decode("utf-16-le"), end

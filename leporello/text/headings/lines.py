@@ -144,7 +144,7 @@ def _heading(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCand
         return heading
     if first == "\\":
         return _latex(lines.texts[line], line)
-    return _underlined(lines, line, styles) if first in _UNDERLINES else None
+    return underlined(lines, line, styles)
 
 
 def _without_commands(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
@@ -183,10 +183,12 @@ def _latex(text: str, line: int) -> HeadingCandidate | None:
     return HeadingCandidate(line, title.strip(), "mark", _LATEX_LEVELS[command[1]])
 
 
-def _underlined(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCandidate | None:
+def underlined(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCandidate | None:
     """Reads an underline below a title with a blank line above; styles rank by first occurrence."""
-    rule, title, over = (lines.at(line - up) for up in (0, 1, 2))
-    if not _is_rule(rule) or not 0 < len(title) <= LONGEST or not _can_be_underlined(title):
+    if not _is_rule(rule := lines.at(line)):
+        return None
+    title, over = lines.at(line - 1), lines.at(line - 2)
+    if not 0 < len(title) <= LONGEST or not _can_be_underlined(title):
         return None
     overlined = over == rule
     long_enough = len(rule) >= len(title) - 2 or (len(rule) >= _RULE and rule[0] == "=")
@@ -201,7 +203,8 @@ def _underlined(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingC
 
 def _is_rule(text: str) -> bool:
     """Returns whether a line repeats one character, and is not an empty Markdown heading."""
-    return not text.strip(text[0]) and not _ATX.match(text[:LONGEST])
+    is_run = len(text) > 1 and text[0] in _UNDERLINES and not text.strip(text[0])
+    return is_run and not _ATX.match(text[:LONGEST])
 
 
 def _can_be_underlined(title: str) -> bool:
