@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
@@ -149,14 +150,16 @@ class Dispatcher(Asker):
     async def _outcome(self, prompt: EndpointPrompt, body: bytes) -> Outcome:
         """Repeats a request until it is answered or fails permanently."""
         clock = asyncio.get_running_loop().time
-        began = clock()
-        attempts = failures = 0  # a refusal counts as a failure only after the patience
+        attempts = failures = 0
+        refused_since = math.inf  # without the time in the queue before
         while True:
             outcome = self.charged(await self._attempt(body), prompt)
             if isinstance(outcome, EndpointReply) or not outcome.again:
                 return outcome
             attempts += 1
-            failures += not outcome.refused or clock() - began > self.patience
+            if outcome.refused:  # counts as a failure only after the patience
+                refused_since = min(refused_since, clock())
+            failures += not outcome.refused or clock() - refused_since > self.patience
             if failures > self.retries:
                 return replace(outcome, message=f"{outcome.message}; asked {attempts} times")
             if not outcome.refused:

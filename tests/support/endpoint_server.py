@@ -30,6 +30,7 @@ class Server:
     base_url: str  # of the API
     script: Script  # answers a request
     requests: "list[Request]" = field(default_factory=list)  # in order of arrival
+    counts: Counter[str] = field(default_factory=Counter)  # number of requests per prompt
     most: int = 0  # largest number of concurrent requests
     under_way: int = 0  # number of requests without an answer
     connections: int = 0  # so far
@@ -39,7 +40,7 @@ class Server:
 
     def prompts(self) -> Counter[str]:
         """Returns the number of requests per prompt."""
-        return Counter(request.prompt for request in self.requests)
+        return self.counts
 
 
 @dataclass
@@ -233,7 +234,8 @@ def _handler(server_of: Callable[[], Server]) -> type[BaseHTTPRequestHandler]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Request(self, server, self.path, headers, body)
             with server.lock:
-                request.times = server.prompts()[request.prompt] + 1
+                server.counts[request.prompt] += 1
+                request.times = server.counts[request.prompt]
                 server.requests.append(request)
                 server.under_way += 1
                 server.most = max(server.most, server.under_way)

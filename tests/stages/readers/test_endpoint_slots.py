@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -97,9 +98,23 @@ def test_the_number_of_concurrent_requests_adapts_to_a_server_that_refuses_some(
         assert len(server.requests) < 1.5 * 400
 
 
-def test_the_run_stops_if_a_server_only_refuses_for_too_long() -> None:
-    with running(lambda request: request.fail(429, {"message": "slow down"})) as server:
-        reader = endpoint(server, patience=0.3, concurrency=4)
+@pytest.fixture
+def pass_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Function that lets seconds pass on the clock of event loops."""
+    steps = list[float]()
+    monkeypatch.setattr(asyncio.BaseEventLoop, "time", lambda _: time.monotonic() + sum(steps))
+    return steps.append
+
+
+def test_the_run_stops_if_a_server_only_refuses_for_too_long(
+    pass_time: Callable[[float], None],
+) -> None:
+    def refuse(request: Request) -> None:
+        pass_time(30)
+        request.fail(429, {"message": "slow down"})
+
+    with running(refuse) as server:
+        reader = endpoint(server, patience=100, timeout=9999, concurrency=4)
         outputs = sliding(reader, reads(*names(4)))
         assert {type(output) for output in outputs} == {UserError}
         count = len(server.requests)
@@ -107,9 +122,24 @@ def test_the_run_stops_if_a_server_only_refuses_for_too_long() -> None:
             reader.read(reads("later"))
         assert len(server.requests) > count + 1  # the time starts again
         assert str(outputs[0]) == (
-            "the server answered 429: slow down; it only answers this, and patience is 0.3 s;"
+            "the server answered 429: slow down; it only answers this, and patience is 100 s;"
             " run the same command again to resume"
         )
+
+
+def test_the_time_before_the_first_refusal_is_not_part_of_the_patience(
+    pass_time: Callable[[float], None],
+) -> None:
+    def slow(request: Request) -> None:
+        if request.prompt == "queued" and request.times <= 2:
+            request.fail(429)
+        else:
+            pass_time(1000)
+            reply(request)
+
+    with running(slow) as server:
+        reader = endpoint(server, patience=100, timeout=9999, concurrency=1, retries=0)
+        assert texts(reader.read(reads("first", "queued"))) == ["FIRST", "QUEUED"]
 
 
 def test_a_wait_longer_than_patience_is_an_error_at_once() -> None:
@@ -124,11 +154,17 @@ def test_a_wait_longer_than_patience_is_an_error_at_once() -> None:
         assert len(server.requests) == 1
 
 
-def test_a_single_input_that_is_always_refused_does_not_affect_others() -> None:
+def test_a_single_input_that_is_always_refused_does_not_affect_others(
+    pass_time: Callable[[float], None],
+) -> None:
     failed = threading.Event()
 
     def all_but_one(request: Request) -> None:
-        request.fail(429) if request.prompt == "bad" else reply(request)
+        if request.prompt == "bad":
+            request.fail(429)
+        else:
+            pass_time(60)
+            reply(request)
 
     def inputs() -> Iterator[Read]:
         number = 0
@@ -137,7 +173,7 @@ def test_a_single_input_that_is_always_refused_does_not_affect_others() -> None:
             yield from reads(f"good {number}")
 
     with running(all_but_one) as server, ThreadPoolExecutor(1) as pool:
-        reader = endpoint(server, patience=0.2, concurrency=4)
+        reader = endpoint(server, patience=100, timeout=9999, concurrency=4)
         bad = pool.submit(reader.read, reads("bad"))
         bad.add_done_callback(lambda _: failed.set())
         outputs = [reader.read([read])[0] for read in inputs()]
@@ -197,36 +233,41 @@ def test_requests_under_way_are_answered_when_a_budget_ends() -> None:
 @contextmanager
 def interrupted_by_limit() -> Iterator[None]:
     """Interrupts the block like --example-timeout."""
-    with pytest.raises(TimeoutError, match="took longer than"), time_limit(2):
+    with pytest.raises(TimeoutError, match="took longer than"), time_limit(600):
         yield
 
 
 @contextmanager
-def interrupted_by_signal() -> Iterator[None]:
-    """Interrupts the block like Ctrl-C, which background processes ignore by default."""
+def interrupted_by_ctrl_c() -> Iterator[None]:
+    """Lets Ctrl-C interrupt the block, which background processes ignore by default."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    main = threading.main_thread().ident
-    timer = threading.Timer(2, signal.pthread_kill, (main, signal.SIGINT))
-    timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             yield
     finally:
-        timer.join()
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("interrupted", [interrupted_by_limit, interrupted_by_signal])
+@pytest.mark.parametrize(
+    ("interrupted", "number"),
+    [(interrupted_by_limit, signal.SIGALRM), (interrupted_by_ctrl_c, signal.SIGINT)],
+)
 def test_interruptions_end_all_requests(
-    interrupted: Callable[[], AbstractContextManager[None]],
+    interrupted: Callable[[], AbstractContextManager[None]], number: signal.Signals
 ) -> None:
-    recovered = threading.Event()
+    """Also if all slots wait for the server."""
+    recovered, hanging = threading.Event(), list[Request]()
 
-    def hanging(request: Request) -> None:
-        is_bad = request.prompt.startswith("bad") and not recovered.is_set()
-        request.hang() if is_bad else reply(request)
+    def hang(request: Request) -> None:
+        if not request.prompt.startswith("bad") or recovered.is_set():
+            reply(request)
+            return
+        hanging.append(request)
+        if len(hanging) == 4:
+            signal.pthread_kill(threading.main_thread().ident, number)
+        request.hang()
 
-    with running(hanging) as server:
+    with running(hang) as server:
         reader = endpoint(server, concurrency=4)
         names = ["a", "b", "c", *[f"bad {number}" for number in range(6)]]
         with interrupted():
