@@ -98,7 +98,7 @@ class Crowd:
             stack.enter_context(socket.create_connection(("127.0.0.1", port), 60))
             for _ in range(count)
         ]
-        with ThreadPoolExecutor(8) as pool:
+        with ThreadPoolExecutor(count) as pool:
             replies = [pool.submit(_send, client, first, again) for client in clients]
             start = time.monotonic()
             owner = HTTPConnection("127.0.0.1", port, timeout=_SECONDS * slowness())

@@ -115,6 +115,8 @@ def answer(request: Request, text: str | None, **changed: Any) -> dict[str, Any]
 
 
 class _Listener(ThreadingHTTPServer):
+    request_queue_size = 128  # a full queue lets clients wait for a second
+
     def handle_error(self, *_: object) -> None:
         """Ignores errors of clients that were killed."""
 
