@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scored import check_official, example_of, metric_named, prediction_of, score_of
 
-from leporello import Example
+from leporello import Example, Span
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError
 from leporello.metrics import METRICS, GoldError, Metric, Statistics
@@ -225,6 +225,43 @@ def test_long_contexts(case: Case) -> None:
     rows = [s for text, example in pairs if (s := metric.statistics(prediction_of(text), example))]
     rounded = {"longbench": 0.0051, "longbench_v2": 0.051, "loogle_cloze": 0.0051}
     check_official(metric, rows, case, rounded.get(case["metric"], 1e-4))
+
+
+# A valid reference for each metric that does not accept any text.
+GOLD = {
+    "concordance_index": "2, 1, 3",
+    "exponential_similarity": "60%",
+    "graphwalks": '["a"]',
+    "longbench_v2": "The correct answer is (B)",
+    "loogle_cloze": '{"<mask-0>": "Bob"}',
+    "option_letter": "B",
+    "pan21": "[1, 1, 2]",
+}
+# Scores pairs of examples, not examples: tests/tasks/test_shuffle_test.py.
+IN_PAIRS = {"shuffle_accuracy"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(METRICS.keys() - IN_PAIRS - {"judge", "citations"}),  # these ask a reader
+)
+def test_a_failure_scores_zero(name: str) -> None:
+    """And a right answer has the full score; in this file, as METEOR starts for many seconds."""
+    metric = metric_named(name)
+    gold = GOLD.get(name, "an answer of four words")
+    facts: dict[str, Any] = {"labels": [gold], "prefix": "an ", "relevance": {"2": 1}}
+    metadata = {"gold": facts}
+    example = example_of(gold, text="an answer", evidence=(Span(0, 9),), metadata=metadata)
+    statistics = metric.statistics(prediction_of(), example)
+    assert statistics is not None
+    assert json.loads(json.dumps(statistics)) == statistics
+    assert metric.score(statistics) == 0
+    assert set(metric.aggregate([statistics]).values()) == {0}
+    texts = {"recall": "", "recall_read": "", "graphwalks": "Final Answer: [a]", "helmet_ndcg": "2"}
+    text = texts.get(name, gold)
+    perfect = metric.statistics(prediction_of(text, hits=((0, 9),)), example)
+    assert perfect is not None
+    assert metric.score(perfect) == pytest.approx(50 if name == "pan21" else 100)
 
 
 BAD_GOLD = [

@@ -1,6 +1,7 @@
 """Tests of the reader Endpoint in many threads: slots, refusals, limits, interruptions and ends."""
 
 import asyncio
+import os
 import signal
 import sys
 import threading
@@ -264,7 +265,7 @@ def test_interruptions_end_all_requests(
             return
         hanging.append(request)
         if len(hanging) == 4:
-            signal.pthread_kill(threading.main_thread().ident, number)
+            os.kill(os.getpid(), number)
         request.hang()
 
     with running(hang) as server:
