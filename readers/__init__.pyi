@@ -7,7 +7,6 @@ from .classifier import Classifier as Classifier
 from .embedded_reader import Embedded as Embedded
 from .endpoint import Endpoint as Endpoint
 from .extractive import Extractive as Extractive
-from .late_interaction_classifier import LateInteractionClassifier as LateInteractionClassifier
 from .log_likelihood import LogLikelihood as LogLikelihood
 from .naive import FixedAnswer as FixedAnswer
 from .naive import GivenOrder as GivenOrder

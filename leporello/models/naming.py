@@ -56,7 +56,7 @@ _READERS: Mapping[str, tuple[str, ...]] = {
     "ForQuestionAnswering": ("Extractive",),
     "ForCausalLM": ("CausalLM", "LogLikelihood"),
     "LMHeadModel": ("CausalLM", "LogLikelihood"),
-    "ForMaskedLM": ("", "PseudoLogLikelihood", "LateInteractionClassifier"),
+    "ForMaskedLM": ("", "PseudoLogLikelihood"),
     "ForSequenceClassification": ("", "PairClassifier", "Classifier"),
 }
 _WRITERS = ("ForConditionalGeneration", "MTModel", "ForSeq2SeqLM", "ForImageTextToText")
@@ -214,7 +214,7 @@ def _reader_classes(architecture: str, config: Mapping[str, Any]) -> tuple[str, 
     if architecture.endswith(_WRITERS):  # models for text and images have no text encoder
         return ("Seq2Seq",) if config.get("is_encoder_decoder") else _READERS["ForCausalLM"]
     fitting = (readers for end, readers in _READERS.items() if architecture.endswith(end))
-    return next(fitting, ("", "LateInteractionClassifier"))
+    return next(fitting, ("",))
 
 
 def _json(path: Path | None) -> dict[str, Any]:

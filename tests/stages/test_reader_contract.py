@@ -44,9 +44,6 @@ NETWORKS: Mapping[str, Callable[[Callable[[str], str]], Any]] = {
     "FusionInDecoder, chunks": lambda at: readers.FusionInDecoder(
         at("bart"), max_new_tokens=8, on_overflow="slice", chunk_tokens=20, **ON_CPU
     ),
-    "LateInteractionClassifier": lambda at: readers.LateInteractionClassifier(
-        at("late"), at("classifier"), 100
-    ),
     "Seq2Seq, BART": lambda at: readers.Seq2Seq(at("bart"), max_new_tokens=8, **ON_CPU),
     "Seq2Seq, LED": lambda at: readers.Seq2Seq(at("led"), max_new_tokens=8, **ON_CPU),
     "Seq2Seq": lambda at: readers.Seq2Seq(at("t5"), max_new_tokens=8, **ON_CPU),
@@ -111,9 +108,6 @@ def models(
             tiny_encoders.save(name, place)
         elif name == "masked":
             save_masked("roberta", place)
-        elif name == "late":
-            blank = readers.LateInteractionClassifier(None, at("classifier"), 100)
-            blank.learn([Read((f"a {n} mill", "a cat")) for n in range(12)], [*CHOICES] * 6, place)
         elif name == "pairs":
             texts = [f"{word} {word}, said {n}. " * 3 for n in range(4) for word in ("cat", "mill")]
             pairs = [Read((), pair=(a, b)) for a in texts for b in texts if a < b]
