@@ -44,8 +44,8 @@ class MultiHop:
         new: Maximum number of passages that each query adds. The total is at most `retriever.k`,
             plus `beam` x `new` for each further hop.
         query: Words that are added to the question's. `names` adds the passage's words that begin
-            with a capital or a digit; scripts without capitals have few. `passage` adds its text to
-            the complete question. `reader` adds the reader's answer.
+            with a capital or a digit; scripts without capitals have few. `reader` adds the reader's
+            answer.
         sentences: Number of a passage's sentences, the nearest to the question, that make the
             query; 0 for all.
         ask: Instruction for the reader's answer from a passage and its predecessors.
@@ -59,7 +59,7 @@ class MultiHop:
     beam: Positive = 3
     new: Positive = 2
     # Names need no model; with BM25 they gained 28 points, a small reader 8 (decision 24).
-    query: Literal["names", "passage", "reader"] = "names"
+    query: Literal["names", "reader"] = "names"
     # Two gained 28 points with BM25 on MuSiQue and 17 on HotpotQA, one sentence 17 on MuSiQue,
     # the whole passage 28 and 0 (decision 24).
     sentences: Count = 2
@@ -80,18 +80,14 @@ class MultiHop:
         """Returns the new passages that the best passages of a hop lead to."""
         # Chunks of 200 words hold several paragraphs, whose other names mislead the search.
         nearest = [nearest_sentences(p.hit.chunk.text, p.missing, self.sentences) for p in paths]
-        missing = [path.missing for path in paths]
-        if self.query != "passage":
-            missing = [missing_terms(*pair) for pair in zip(missing, nearest, strict=True)]
+        missing = [missing_terms(p.missing, n) for p, n in zip(paths, nearest, strict=True)]
         if self.query == "reader":
             # A failed read fails the example: half of the queries would give half of the evidence.
             outputs: list[Output] = yield [self._read(example, path) for path in paths]
             additions = [output.text for output in outputs]
-        elif self.query == "names":
-            # With BM25, names find all evidence for 68 % of MuSiQue, passages for 48 %.
-            additions = [names(text, p.searched) for text, p in zip(nearest, paths, strict=True)]
         else:
-            additions = nearest
+            # With BM25, names find all evidence for 68 % of MuSiQue, complete passages for 48 %.
+            additions = [names(text, p.searched) for text, p in zip(nearest, paths, strict=True)]
         pairs = zip(missing, additions, strict=True)
         queries = [f"{words} {addition}".strip() for words, addition in pairs]
         # A passage with all words of the question and without new names leads to no search.

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from leporello.core.notes import note
 from leporello.core.passages import Passage, reading_text
@@ -91,13 +91,11 @@ class Gists:
     Attributes:
         role: Role of the reader that summarises.
         words: Maximum number of words per page; a longer chunk is one page.
-        read: Text of a hit that is read: the `page`, or only its `gist`.
         instruction: Instruction for the reader.
     """
 
     role: Role = ANSWER
     words: Positive = 400
-    read: Literal["page", "gist"] = "page"
     instruction: str = "Shorten these passages to what happens in them. Keep the names."
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
@@ -105,9 +103,7 @@ class Gists:
         pages = [*self._pages(document, in_order(chunks))]
         # A page of one chunk is found by its own text as well as by a summary, without a read.
         gists = yield from summaries([p for p in pages if len(p) > 1], self.instruction)
-        passages = gists
-        if self.read == "page":
-            passages = [Passage.of("page", g.sources, g.sources, g.reading) for g in gists]
+        passages = [Passage.of("page", g.sources, g.sources, g.reading) for g in gists]
         # Pages whose summary was dropped are searched by their chunks, so that no text is lost.
         summarised = {id(chunk) for gist in gists for chunk in gist.sources}
         return [*passages, *(chunk for chunk in chunks if id(chunk) not in summarised)]

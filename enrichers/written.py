@@ -144,7 +144,7 @@ _MAX_WORDS = 30  # per clause
 
 @dataclass(frozen=True)
 class Propositions:
-    """Searches single statements; their chunks are read, or only the statements.
+    """Searches single statements; their chunks are read.
 
     Dense X Retrieval (Chen et al., EMNLP 2024). A reader that generates text writes statements.
     Otherwise the clauses of the text are statements, after the title, the headings and the names
@@ -153,13 +153,11 @@ class Propositions:
     Attributes:
         role: Role of the reader that writes statements.
         count: Maximum number of statements per chunk.
-        read: Text of a hit that is read: the `chunk`, or only the `proposition`.
         instruction: Instruction for the reader.
     """
 
     role: Role = ANSWER
     count: Positive = 20
-    read: Literal["chunk", "proposition"] = "chunk"
     instruction: str = (
         "Write all that this text states as short sentences that can be understood alone, with"
         " names in place of pronouns, each in a line of its own."
@@ -176,10 +174,7 @@ class Propositions:
         passages: list[Chunk] = []
         for chunk, candidates in zip(chunks, statements, strict=True):
             shown = candidates[: self.count] if chunk.text.strip() else []
-            for text in shown:
-                parts: list[Chunk | str] = [chunk if self.read == "chunk" else text]
-                passages.append(Passage.of("proposition", parts, [chunk], text))
-            passages += [] if shown else [chunk]
+            passages += [Passage.of("proposition", [chunk], [chunk], t) for t in shown] or [chunk]
         return passages
 
 

@@ -13,7 +13,6 @@ from leporello.core.protocols import Share
 from leporello.core.records import JSON, Chunk, Output, Read, Span
 from leporello.readers.classical.pair_features import PairFeatures, fit_profile
 from leporello.readers.classical.saved_model import check_targets, load, save
-from leporello.readers.classical.stylometry import FAMILIES, Family
 from leporello.readers.encoders.batched_model import Segments
 from leporello.readers.encoders.classification import TrainedClassifier
 
@@ -32,10 +31,6 @@ class PairClassifier(TrainedClassifier):
 
     Attributes:
         threshold: Least probability at which the answer is `same`.
-        features: Families of features that training compares: n-grams of `characters`, `words`
-            (which depend on the topic as much as on the author), `function_words`, `punctuation`,
-            and `habits` (lengths of words and sentences, richness of vocabulary, capitals,
-            contractions, quotation, dashes).
         on_overflow: Rule of a transformers model for a pair that does not fit: `truncate` cuts the
             longer text first, `error` fails the input.
     """
@@ -45,12 +40,7 @@ class PairClassifier(TrainedClassifier):
 
     # Training has as many pairs of one author as of two, so 0.5 is the neutral threshold.
     threshold: Share = 0.5
-    features: tuple[Family, ...] = FAMILIES
     on_overflow: Literal["truncate", "error"] = "truncate"
-
-    def __post_init__(self) -> None:
-        if not self.features or len(set(self.features)) < len(self.features):
-            raise ValueError("features needs at least one family, without duplicates")
 
     def load(self) -> None:
         """Loads the model now instead of on first use; raises UserError if it is unsuitable."""
@@ -86,8 +76,7 @@ class PairClassifier(TrainedClassifier):
         """Trains a scikit-learn model, and writes it to the directory; see `Learns`."""
         check_targets("PairClassifier", targets, LABELS)
         pairs = list(map(_pair, inputs))
-        model = _fit(pairs, targets, self.features, self.seed)
-        return save(directory, "PairClassifier", model, {"features": [*self.features]})
+        return save(directory, "PairClassifier", _fit(pairs, targets, self.seed), {})
 
     def prompts(self, read: Read) -> list[Segments]:
         """Returns a transformers model's input for a pair."""
@@ -95,9 +84,8 @@ class PairClassifier(TrainedClassifier):
 
     @cached_property
     def _style(self) -> _Style:
-        model, settings = load(self.model, "PairClassifier")
-        families = tuple(settings["features"])
-        return _Style(PairFeatures(model["profile"], families), model["classifier"])
+        model, _ = load(self.model, "PairClassifier")
+        return _Style(PairFeatures(model["profile"]), model["classifier"])
 
     @cached_property
     def _index_of_same(self) -> int:
@@ -173,12 +161,7 @@ class _Style:
         return probabilities_of_same
 
 
-def _fit(
-    pairs: Sequence[tuple[str, str]],
-    targets: Sequence[str],
-    families: tuple[Family, ...],
-    seed: int,
-) -> dict[str, Any]:
+def _fit(pairs: Sequence[tuple[str, str]], targets: Sequence[str], seed: int) -> dict[str, Any]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler
@@ -190,7 +173,7 @@ def _fit(
         C=0.05, class_weight="balanced", max_iter=1000, random_state=seed
     )
     model = Pipeline([("scale", StandardScaler()), ("classifier", classifier)])
-    model.fit(PairFeatures(profile, families).features(pairs), list(targets))
+    model.fit(PairFeatures(profile).features(pairs), list(targets))
     return {"profile": profile, "classifier": model}
 
 

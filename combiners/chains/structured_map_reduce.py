@@ -27,7 +27,6 @@ _FIELD = regex.compile(
     regex.IGNORECASE | regex.MULTILINE,
 )
 _NUMBER = regex.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,9})?)\s*(%?)")
-_WORDS = {"low": 0.25, "medium": 0.5, "moderate": 0.5, "high": 0.75}
 _MOST = 5.0  # highest confidence on the instruction's scale
 
 
@@ -83,12 +82,9 @@ def finding(output: Output, document: Document) -> Finding:
 
 
 def _confidence(text: str, default: float) -> float:
-    """Parses a confidence such as `4`, `4/5`, `80 %` or `high`."""
-    if number := _NUMBER.search(text):
-        value = float(number[1])
-        return min(value / (100 if number[2] else _MOST), 1.0)
-    words = regex.findall(r"\p{L}+", text.casefold())
-    return next((_WORDS[word] for word in words if word in _WORDS), default)
+    """Parses a confidence such as `4`, `4/5` or `80 %`."""
+    number = _NUMBER.search(text)
+    return min(float(number[1]) / (100 if number[2] else _MOST), 1.0) if number else default
 
 
 def most_trusted(findings: Sequence[Finding]) -> str:

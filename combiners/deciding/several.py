@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from leporello.combiners.chains.outputs import answer_key, confidence, has_no_answer
-from leporello.combiners.stuff import arranged, read_of
+from leporello.combiners.stuff import arranged
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
 from leporello.core.calls.contracts import in_role, run_combiner, watched
 from leporello.core.notes import note
-from leporello.core.protocols import ANSWER, Combiner, Count, Positive, Role, Share
-from leporello.core.records import JSON, Asking, Combination, Example, Hit
-
-JUDGE = "Which of these answers to the question is right by the text?"
+from leporello.core.protocols import Combiner, Count, Positive, Role, Share
+from leporello.core.records import JSON, Combination, Example, Hit
 
 
 @dataclass(frozen=True)
 class BestOf:
-    """Has every combiner answer, and returns the best answer.
+    """Has every combiner answer, and returns the answer that is most probably right.
 
-    Empty answers are considered only if all answers are empty. If the best is unknown, the first
-    answer is returned with a note.
+    Empty answers are considered only if all answers are empty. If no answer has a probability, the
+    first one is returned with a note.
 
     Attributes:
         combiners: Combiners, the most trusted first.
-        by: Criterion: the `probability` that an answer is right; or a `judge`, the reader of
-            `role`, which reads the hits and chooses among the answers.
-        role: Role of the judge.
-        judge: Instruction of the judge.
     """
 
     combiners: tuple[Combiner, ...]
-    by: Literal["probability", "judge"] = "probability"
-    role: Role = ANSWER
-    judge: str = JUDGE
 
     def __post_init__(self) -> None:
         if len(self.combiners) < 2:  # noqa: PLR2004
@@ -53,38 +42,10 @@ class BestOf:
             entrants.append(_Entrant(number, answer, probability))
         # Extractive readers are often sure that a text has no answer, and would beat every answer.
         answered = [e for e in entrants if example.choices or not has_no_answer(e.text)]
-        best = yield from self._best(example, hits, answered or entrants)
+        best = _most_probable(answered or entrants)
         rows: list[JSON] = [{"answer": e.text, "confidence": e.probability} for e in entrants]
         answer = with_more(best.answer, confidence=best.probability, candidates=rows)
         return with_way(answer, f"{best.number} of {len(entrants)} answers")
-
-    def _best(
-        self, example: Example, hits: Sequence[Hit], entrants: Sequence[_Entrant]
-    ) -> Asking[_Entrant]:
-        if self.by == "judge":
-            return (yield from self._judged(example, hits, entrants))
-        pairs = [(e.probability, e) for e in entrants if e.probability is not None]
-        if len(pairs) < len(entrants):
-            note(f"BestOf compared {len(pairs)} of {len(entrants)}: others have no probability")
-        return max(pairs, key=lambda pair: pair[0])[1] if pairs else entrants[0]
-
-    def _judged(
-        self, example: Example, hits: Sequence[Hit], entrants: Sequence[_Entrant]
-    ) -> Asking[_Entrant]:
-        # Reversed, so that the first of equal answers is kept: it is the most trusted one.
-        distinct = {answer_key(entrant.text): entrant for entrant in reversed(entrants)}
-        # All agree, so a read of the judge would cost money for the same answer.
-        if len(distinct) == 1:
-            return entrants[0]
-        choices = tuple(dict.fromkeys(e.text for e in entrants if e in distinct.values()))
-        ask = dataclasses.replace(
-            read_of(example, hits), instruction=self.judge, choices=choices, role=self.role
-        )
-        [output] = yield [ask]
-        chosen = distinct.get(answer_key(output.text))
-        if chosen is None:
-            note("BestOf kept the first answer: the judge chose none of them")
-        return chosen or entrants[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +57,13 @@ class _Entrant:
     @property
     def text(self) -> str:
         return as_text(self.answer)
+
+
+def _most_probable(entrants: Sequence[_Entrant]) -> _Entrant:
+    pairs = [(e.probability, e) for e in entrants if e.probability is not None]
+    if len(pairs) < len(entrants):
+        note(f"BestOf compared {len(pairs)} of {len(entrants)}: others have no probability")
+    return max(pairs, key=lambda pair: pair[0])[1] if pairs else entrants[0]
 
 
 @dataclass(frozen=True)

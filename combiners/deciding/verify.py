@@ -12,12 +12,14 @@ from leporello.core.calls.answers import as_text, confidence_of, rounded, with_m
 from leporello.core.calls.contracts import run_combiner, watched
 from leporello.core.notes import note
 from leporello.core.passages import identity
-from leporello.core.protocols import ANSWER, Combiner, Positive, Role, Share
+from leporello.core.protocols import ANSWER, Combiner, Role, Share
 from leporello.core.records import JSON, Chunk, Combination, Example, Hit, Output, Read
 from leporello.text.sentences import sentence_spans
 
 CHECK = "Does the text say so? Answer with one of the choices."
 _FEW = 8  # words of an answer that is too short to be a statement
+_MOST = 50  # sentences that are checked; later sentences count as not supported
+_MARK = " [unsupported]"
 
 _WHO = re.compile(r"(?:who|whom|what)\b", re.I)
 _WHICH = re.compile(r"(?:in |on |at |by |from |to |of |for |with )?(?:which|what)\b", re.I)
@@ -60,9 +62,6 @@ class Verify:
         labels: Labels to choose from; the first means that the claim is supported.
         pairs: Whether the reader gets one pair per passage, and answers with the first label.
         check: Instruction for the choice.
-        mark: Text after a marked sentence.
-        nothing: Answer if all sentences were dropped.
-        most: Number of sentences to check; later sentences count as not supported.
     """
 
     combiner: Combiner
@@ -72,9 +71,6 @@ class Verify:
     labels: tuple[str, ...] = ("Entailment", "Contradiction", "Not mentioned")
     pairs: bool = False
     check: str = CHECK
-    mark: str = " [unsupported]"
-    nothing: str = ""
-    most: Positive = 50
 
     def __post_init__(self) -> None:
         if len({*self.labels}) < (1 if self.pairs else 2):
@@ -89,7 +85,7 @@ class Verify:
             note("Verify checked nothing: the answer has no claim, or no passage was read for it")
             return answer
         sentences = [text[start:end] for start, end in sentence_spans(text)]
-        checks = [self._reads(sentence, example, passages) for sentence in sentences[: self.most]]
+        checks = [self._reads(sentence, example, passages) for sentence in sentences[:_MOST]]
         outputs: list[Output] = yield [check for group in checks for check in group]
         replies = iter(outputs)
         # One passage that supports a claim suffices; the others usually do not mention it.
@@ -124,7 +120,7 @@ class Verify:
     def _answer(self, answer: JSON, claims: Sequence[tuple[str, float]]) -> JSON:
         decisions = [probability >= self.threshold for _, probability in claims]
         sentences = [
-            sentence if is_supported else f"{sentence}{self.mark}"
+            sentence if is_supported else f"{sentence}{_MARK}"
             for (sentence, _), is_supported in zip(claims, decisions, strict=True)
             if is_supported or self.unsupported == "mark"
         ]
@@ -133,9 +129,8 @@ class Verify:
             for (sentence, probability), is_supported in zip(claims, decisions, strict=True)
         ]
         partly = "supported in part" if any(decisions) else "unsupported"
-        text = " ".join(sentences) or self.nothing
         way = "supported" if all(decisions) else partly
-        return with_way(with_more(answer, answer=text, claims=rows), way)
+        return with_way(with_more(answer, answer=" ".join(sentences), claims=rows), way)
 
 
 def _key(passage: Chunk | str) -> Hashable:

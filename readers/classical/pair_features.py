@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from leporello.readers.batching.memo import remembered
-from leporello.readers.classical.stylometry import FAMILIES, SPARSE, Family, Measures, measure
+from leporello.readers.classical.stylometry import BUCKETS, DENSE, Measures, measure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,6 @@ class PairFeatures:
     """Compares texts by a profile, with a bounded cache of the features of texts."""
 
     profile: Mapping[str, NDArray[np.float64]]
-    families: tuple[Family, ...] = FAMILIES
     _cached: OrderedDict[str, _Encoded] = field(default_factory=OrderedDict, repr=False)
 
     def features(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
@@ -66,7 +65,7 @@ class PairFeatures:
 
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         encoded = remembered(self._cached, texts, self._encoded, _CACHE_SIZE)
-        stacked = _Stacked(encoded, self.families)
+        stacked = _Stacked(encoded)
         rows = {text: row for row, text in enumerate(texts)}
         sides = np.array([[rows[first], rows[second]] for first, second in pairs]).reshape(-1, 2)
         starts = range(0, len(pairs), _BLOCK)
@@ -119,20 +118,18 @@ def _unit_rows(counts: Any, weights: Array) -> list[tuple[Array, Array]]:  # noq
 class _Stacked:
     """Features of several texts as arrays, which compare many pairs at once."""
 
-    def __init__(self, texts: Sequence[_Encoded], families: Sequence[Family]) -> None:
+    def __init__(self, texts: Sequence[_Encoded]) -> None:
         import numpy as np
 
-        self.families = families
         self.words = np.array([text.words for text in texts])
         self.dense = {
             name: np.stack([text.dense[name] for text in texts])
             for name in (texts[0].dense if texts else ())
         }
-        self.ngrams = {
-            family: _matrix([text.ngrams[family] for text in texts], family)
-            for family in families
-            if family in SPARSE
-        }
+        self.ngrams = [
+            _matrix([text.ngrams[family] for text in texts], size)
+            for family, size in BUCKETS.items()
+        ]
 
     def compare(self, left: Array, right: Array) -> Array:
         """Returns the features of pairs; the arguments are the indices of their texts."""
@@ -140,15 +137,12 @@ class _Stacked:
 
         # The shorter text limits how much any distance proves.
         columns: list[Array] = [np.log1p(np.minimum(self.words[left], self.words[right]))]
-        for family in self.families:
-            if family in self.ngrams:
-                columns.append(_products(self.ngrams[family], left, right))
-            else:
-                columns.extend(self._dense(family, left, right))
+        columns += [_products(rows, left, right) for rows in self.ngrams]
+        columns += [column for family in DENSE for column in self._dense(family, left, right)]
         # All columns are symmetric, so the order of a pair cannot change its probability.
         return np.column_stack(columns).astype(np.float64)
 
-    def _dense(self, family: Family, left: Array, right: Array) -> list[Array]:
+    def _dense(self, family: str, left: Array, right: Array) -> list[Array]:
         """Returns Burrows's Delta and two cosines of a family, or the distance of each habit."""
         import numpy as np
 
@@ -160,16 +154,14 @@ class _Stacked:
         return [distances.mean(axis=1), _cosine(scores, left, right), _cosine(share, left, right)]
 
 
-def _matrix(rows: Sequence[tuple[Array, Array]], family: Family) -> Any:  # noqa: ANN401 -- SciPy has no types
+def _matrix(rows: Sequence[tuple[Array, Array]], size: int) -> Any:  # noqa: ANN401 -- SciPy has no types
     import numpy as np
     from scipy.sparse import csr_matrix
-
-    from leporello.readers.classical.stylometry import BUCKETS
 
     ends = np.cumsum([0, *(len(indices) for indices, _ in rows)])
     indices = np.concatenate([indices for indices, _ in rows])
     values = np.concatenate([values for _, values in rows])
-    return csr_matrix((values, indices, ends), shape=(len(rows), BUCKETS[family]))
+    return csr_matrix((values, indices, ends), shape=(len(rows), size))
 
 
 def _products(rows: Any, left: Array, right: Array) -> Array:  # noqa: ANN401 -- SciPy has no types

@@ -6,10 +6,7 @@ of trusted types, and files with any other type are rejected, so a loaded model 
 
 from __future__ import annotations
 
-import io
 import json
-import re
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -22,8 +19,6 @@ from leporello.models.locate import locate
 _MODEL, _SETTINGS = "model.skops", "settings.json"
 _CHECKSUMS = "config.json"  # of the models in the package
 _VERSION = 1  # of the features and the file; others are rejected
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # constant time of the files in the zip, for reproducible bytes
-_ID = re.compile(r"\d{6,}")
 
 
 def is_trained_here(model: str) -> bool:
@@ -34,12 +29,12 @@ def is_trained_here(model: str) -> bool:
 def save(
     directory: Path, reader: str, model: object, settings: Mapping[str, JSON]
 ) -> Mapping[str, JSON]:
-    """Writes a model with reproducible bytes; returns the parameters of a reader with it."""
+    """Writes a model; returns the parameters of a reader with it."""
     import skops.io
 
     folder = directory / "model"
     folder.mkdir(parents=True)
-    (folder / _MODEL).write_bytes(_canonical(skops.io.dumps(model)))
+    skops.io.dump(model, folder / _MODEL)
     header = {"reader": reader, "version": _VERSION, "libraries": _versions(), **settings}
     text = json.dumps(header, indent=2, ensure_ascii=False)
     (folder / _SETTINGS).write_text(f"{text}\n", encoding="utf-8")
@@ -114,35 +109,6 @@ def _versions() -> dict[str, JSON]:
 
 def _listed(libraries: Mapping[str, Any]) -> str:
     return " and ".join(f"{name} {version}" for name, version in libraries.items())
-
-
-def _canonical(data: bytes) -> bytes:
-    """Returns a skops file with numbers in place of objects' addresses, and a constant time."""
-    source = zipfile.ZipFile(io.BytesIO(data))
-    schema = source.read("schema.json").decode()
-    ids = {name.partition(".")[0] for name in source.namelist()}
-    ids |= set(re.findall(r'"__id__": (\d+)', schema))
-    order: dict[str, str] = {}
-    for id_ in _ID.findall(schema):
-        if id_ in ids:
-            order.setdefault(id_, str(len(order)))
-    renamed = _ID.sub(lambda match: order.get(match[0], match[0]), schema)
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
-        target.writestr(_member("schema.json"), renamed)
-        # skops names members by memory addresses, which differ in each process.
-        stems = {name: name.partition(".")[0] for name in source.namelist()}
-        for name in sorted(stems, key=lambda name: int(order.get(stems[name], -1))):
-            if name != "schema.json":
-                stem, dot, ending = name.partition(".")
-                target.writestr(_member(f"{order.get(stem, stem)}{dot}{ending}"), source.read(name))
-    return buffer.getvalue()
-
-
-def _member(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name, _EPOCH)
-    info.compress_type = zipfile.ZIP_DEFLATED
-    return info
 
 
 _MIN_EXAMPLES = 4  # of a class; fewer do not generalise

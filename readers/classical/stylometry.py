@@ -10,7 +10,7 @@ from functools import cache
 from itertools import chain
 from math import log1p, sqrt
 from statistics import fmean, pstdev
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from leporello.readers.prompting.template import encodable
 
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Family: TypeAlias = Literal["characters", "words", "function_words", "punctuation", "habits"]
-FAMILIES: tuple[Family, ...] = ("characters", "words", "function_words", "punctuation", "habits")
-SPARSE: tuple[Family, ...] = ("characters", "words")  # hashed counts of n-grams
-# Few buckets: the shipped model stays at 88 kB, and collisions cost little for cosines.
+# Families of hashed counts of n-grams. Few buckets: the shipped model stays at 88 kB, and
+# collisions cost little for cosines.
 BUCKETS = {"characters": 2**15, "words": 2**14}
+DENSE = ("function_words", "punctuation", "habits")  # families of rates
 PUNCTUATION = ".,;:!?-()'\"“”‘’—…"
 # Columns of `habits`.
 HABITS = (

@@ -122,8 +122,6 @@ def test_a_page_is_searched_by_its_gist_and_read_unchanged() -> None:
     assert page.kind == "page"
     assert page.parts == page.sources
     assert len(page.text) < len(page.reading)
-    [gist, *_] = passages(enrichers.Gists(words=60, read="gist"), STORY)
-    assert (gist.reading, gist.spans) == (page.text, page.spans)
 
 
 def test_statements_and_questions_lead_to_their_unchanged_chunk() -> None:
@@ -140,7 +138,7 @@ def test_statements_and_questions_lead_to_their_unchanged_chunk() -> None:
     ("enricher", "text"),
     [
         (enrichers.Questions(), "1. Who feeds?\n2. Where is it?\nnothing"),
-        (enrichers.Propositions(read="proposition"), "- Odile feeds.\n- The mule eats."),
+        (enrichers.Propositions(), "- Odile feeds.\n- The mule eats."),
         (enrichers.ContextualChunks(by="reader"), "Of a farm."),
     ],
 )

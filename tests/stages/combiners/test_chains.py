@@ -110,7 +110,7 @@ Confidence: {}"""
 
 @pytest.mark.parametrize(
     ("number", "confidence"),
-    [("4", 0.8), ("4/5", 0.8), ("80 %", 0.8), ("High.", 0.75), ("99", 1.0), ("?", 0.5), ("", 0.5)],
+    [("4", 0.8), ("4/5", 0.8), ("80 %", 0.8), ("High.", 0.5), ("99", 1.0), ("?", 0.5), ("", 0.5)],
 )
 def test_fields_are_parsed_in_several_formats(number: str, confidence: float) -> None:
     parsed = finding(Output(WRITTEN.format(number)), DOCUMENT)

@@ -11,7 +11,7 @@ from leporello.chunkers import Paragraphs
 from leporello.combiners import Decompose, HyDE, Iterative, MultiQuery, Stuff
 from leporello.combiners.rewriting.fused_queries import rewordings
 from leporello.config import Pipeline
-from leporello.core.records import Document, Example, Output, Read, Span
+from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.active_example import ActiveExample
 from leporello.readers import Embedded
 from leporello.retrievers import BM25
@@ -89,17 +89,6 @@ def test_hits_of_smaller_questions_are_read_in_turn() -> None:
     assert _texts(read) == [BOOTS, OGRE, "The miller had three sons"]
 
 
-def test_answers_to_smaller_questions_are_inserted_into_later_ones() -> None:
-    outputs = ["Who painted the boots?\nWho ate the ogre in the town of #1?", "Bruges", "none", "x"]
-    active, [_, first, second, last] = _run(Decompose(Stuff(), answered=True), outputs)
-    assert (first.question, _texts(first)) == ("Who painted the boots?", [ANNA])
-    assert second.question == "Who ate the ogre in the town of Bruges?"
-    assert _texts(last)[0] == "Who painted the boots? Bruges"
-    assert _texts(last)[1:] == [BOOTS, ANNA, OGRE]
-    start = TALE.text.index(ANNA)
-    assert active.stood_for == [Span(start, TALE.text.index("\n\nBruges"))]
-
-
 def test_steps_of_reasoning_are_queries_until_an_answer() -> None:
     outputs = ["Anna painted them. So what?", "Bruges has an ogre.", "So the answer is red.", "red"]
     active, reads = _run(Iterative(Stuff(), rounds=9, new=1), outputs)
@@ -139,7 +128,6 @@ COMBINERS = (
     HyDE(Stuff()),
     MultiQuery(Stuff()),
     Decompose(Stuff()),
-    Decompose(Stuff(), answered=True),
     Iterative(Stuff()),
 )
 

@@ -15,7 +15,7 @@ from leporello.core.records import Document, Read, Span
 from leporello.readers import PairClassifier
 from leporello.readers.backends.pretrained import load_model
 from leporello.readers.classical.pair_features import PairFeatures, fit_profile
-from leporello.readers.classical.stylometry import FAMILIES, HABITS, measure
+from leporello.readers.classical.stylometry import HABITS, measure
 
 NOUNS = ("mill", "cat", "sea", "captain", "road", "letter", "king", "rain", "lamp", "garden")
 
@@ -77,30 +77,20 @@ def test_features_equal_a_direct_computation() -> None:
     texts = ["The cat sat. The cat ran!", "A dog, and a cat.", "Nobody knew why; why?"]
     profile = fit_profile(texts)
     measures = measure(texts)
-    [row] = PairFeatures(profile, ("function_words",)).features([(texts[0], texts[1])])
+    [row] = PairFeatures(profile).features([(texts[0], texts[1])])
     rates = measures.rates["function_words"][:2]
     z = (rates - profile["function_words.mean"]) / profile["function_words.deviation"]
     z = np.clip(z, -4, 4)
     cosine = z[0] @ z[1] / np.linalg.norm(z[0]) / np.linalg.norm(z[1])
     shares = np.sqrt(rates)
     hellinger = shares[0] @ shares[1] / np.linalg.norm(shares[0]) / np.linalg.norm(shares[1])
-    assert row == pytest.approx([np.log1p(5), np.abs(z[0] - z[1]).mean(), cosine, hellinger])
-    [words] = PairFeatures(profile, ("words",)).features([(texts[0], texts[2])])
-    assert words[1] == 0
-    [habits] = PairFeatures(profile, ("habits",)).features([(texts[1], texts[1])])
-    assert habits[1:] == pytest.approx(np.zeros(len(HABITS)))
-    all_features = PairFeatures(profile, FAMILIES).features([(texts[0], texts[1])])
-    assert all_features.shape == (1, 1 + 2 + 3 + 3 + len(HABITS))
-
-
-def test_families_of_features_can_be_left_out(tmp_path: Path) -> None:
-    PairClassifier(features=("punctuation",)).learn(*pairs(60), tmp_path)
-    classifier = PairClassifier(str(tmp_path / "model"))
-    reads, expected = pairs(20, seed=4)
-    assert [output.text for output in classifier.read(reads)] == expected
-    assert classifier._style.pair_features.families == ("punctuation",)
-    with pytest.raises(ValueError, match="without duplicates"):
-        PairClassifier(features=("words", "words"))
+    function_words = [np.abs(z[0] - z[1]).mean(), cosine, hellinger]
+    assert row[[0, 3, 4, 5]] == pytest.approx([np.log1p(5), *function_words])
+    assert row.shape == (1 + 2 + 3 + 3 + len(HABITS),)
+    [unlike] = PairFeatures(profile).features([(texts[0], texts[2])])
+    assert unlike[2] == 0  # no common word
+    [same] = PairFeatures(profile).features([(texts[1], texts[1])])
+    assert same[-len(HABITS) :] == pytest.approx(np.zeros(len(HABITS)))
 
 
 def test_unsuitable_inputs_and_models_are_refused(trained: str, tmp_path: Path) -> None:
