@@ -3,7 +3,6 @@
 import math
 import re
 from array import array
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,35 +23,19 @@ _TAIL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Histogram:
-    """Numbers of values between adjacent edges; the last bin includes its upper edge."""
-
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Distribution:
     """Summary of numbers."""
 
     count: int
     mean: float
-    smallest: float
     low: float  # 5 % quantile
     median: float
     high: float  # 95 % quantile
     largest: float
-    histogram: Histogram  # histogram in at most 20 bins
 
 
-def distribution(
-    values: Sequence[float], edges: Sequence[float] | None = None
-) -> Distribution | None:
-    """Returns the summary of numbers; None without numbers.
-
-    The edges of the histogram's bins must ascend and enclose all values. By default there are at
-    most 20 bins, at multiples of 1, 2 or 5 times a power of ten, at least 1 wide.
-    """
+def distribution(values: Sequence[float]) -> Distribution | None:
+    """Returns the summary of numbers; None without numbers."""
     if not values:
         return None
     ordered = sorted(values)
@@ -60,30 +43,11 @@ def distribution(
     return Distribution(
         count=len(ordered),
         mean=fmean(ordered),
-        smallest=ordered[0],
         low=ordered[math.floor(_TAIL * last)],
         median=median(ordered),
         high=ordered[math.ceil((1 - _TAIL) * last)],
         largest=ordered[-1],
-        histogram=_histogram(ordered, edges or _edges(ordered[0], ordered[-1])),
     )
-
-
-def _edges(smallest: float, largest: float) -> list[float]:
-    power = 10 ** math.floor(math.log10(max((largest - smallest) / BINS, 1)))
-    for step in (power, 2 * power, 5 * power, 10 * power, 20 * power):
-        first = math.floor(smallest / step)
-        count = math.floor(largest / step) + 1 - first
-        if count <= BINS:
-            break
-    return [float((first + n) * step) for n in range(count + 1)]
-
-
-def _histogram(ordered: Sequence[float], edges: Sequence[float]) -> Histogram:
-    counts = [0] * (len(edges) - 1)
-    for value in ordered:
-        counts[min(bisect_right(edges, value), len(counts)) - 1] += 1
-    return Histogram(tuple(edges), tuple(counts))
 
 
 _WORD = re.compile(r"\w+")
@@ -99,6 +63,7 @@ class Spread:
 
     words: Distribution | None  # in words, as in the paper; None if nothing could be measured
     shares: Distribution | None  # deviations as shares of the document's length, 0 to 0.5
+    histogram: tuple[int, ...]  # numbers of shares in 20 bins of equal width
     pairs: int  # number of documents with an output
     unmeasured: int  # number of these with fewer than two of the output's bigrams in the document
 
@@ -154,9 +119,10 @@ def analyze_examples(
             if (deviation := _deviation(text, example.document)) is not None:
                 deviations.append(deviation)
                 shares.append(deviation / len(_words(example.document)))
-    edges = [n / (2 * BINS) for n in range(BINS + 1)]
-    spread = Spread(distribution(deviations), distribution(shares, edges), pairs,
-                    pairs - len(shares))  # fmt: skip
+    bins = Counter(min(int(2 * BINS * share), BINS - 1) for share in shares)
+    histogram = tuple(bins[number] for number in range(BINS))
+    unmeasured = pairs - len(shares)
+    spread = Spread(distribution(deviations), distribution(shares), histogram, pairs, unmeasured)
     return TaskAnalysis(
         count, documents, faulty, distribution(inputs), distribution(outputs), spread
     )

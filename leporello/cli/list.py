@@ -97,13 +97,7 @@ def _describe(name: str, config: Sequence[Path], *, as_json: bool) -> bool:
     return True
 
 
-def models(
-    *,
-    folders: Annotated[
-        list[Path] | None, typer.Argument(help="Additional model folders.", metavar="FOLDER")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def models(*, as_json: AsJson = False) -> None:
     """List the models on this machine and on local servers, by the names that --model accepts.
 
     Ollama, llama.cpp, vLLM and LM Studio are queried at their usual ports.
@@ -111,7 +105,7 @@ def models(
     from leporello.cli.display import tables
     from leporello.models.naming import known_models
 
-    available = [*known_models(folders or ())]
+    available = [*known_models()]
     if as_json:
         print_json([asdict(model) for model in available])
     else:

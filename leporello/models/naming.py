@@ -6,9 +6,9 @@ address of a server. Weights are recognised by their JSON files, without loading
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -233,15 +233,11 @@ class KnownModel:
     place: str  # location, or the reason why it is not available
 
 
-def known_models(folders: Iterable[Path] = ()) -> Iterator[KnownModel]:
-    """Yields the models of packages, of the hub's cache, of folders, and of local servers."""
+def known_models() -> Iterator[KnownModel]:
+    """Yields the models of packages, of the hub's cache, and of local servers."""
     for name in EMBEDDED:
         yield _package_model(name)
     yield from _hub_models()
-    for folder in folders:
-        if not folder.is_dir():
-            raise UserError(f"{folder}: there is no such folder")
-        yield from _folder_models(folder)
     for kind, models in running_servers().items():
         place = SERVERS[kind].base_url
         for model in models or ():
@@ -256,8 +252,8 @@ def _package_model(name: str) -> KnownModel:
         place = locate(name)
     except UserError as error:
         return KnownModel(name, "", None, None, str(error).rpartition("; ")[2])
-    model = _local_entry(name, resolve(name, ask=False), place)
-    return replace(model, place=f"package {EMBEDDED[name].package}")
+    model, package = resolve(name, ask=False), f"package {EMBEDDED[name].package}"
+    return KnownModel(name, _default_reader(model), model.window, size(place), package)
 
 
 def _hub_models() -> Iterator[KnownModel]:
@@ -272,19 +268,6 @@ def _hub_models() -> Iterator[KnownModel]:
             continue
         weights = sum(file.stat().st_size for file in folder.glob("blobs/*"))
         yield KnownModel(name, _default_reader(model), model.window, weights, str(folder))
-
-
-def _folder_models(folder: Path) -> Iterator[KnownModel]:
-    for place in (folder, *sorted(folder.iterdir())):
-        if place.is_dir() or place.suffix == ".gguf":
-            try:
-                yield _local_entry(str(place), local_model(place), str(place))
-            except UserError:
-                continue
-
-
-def _local_entry(name: str, model: NamedModel, place: str) -> KnownModel:
-    return KnownModel(name, _default_reader(model), model.window, size(place), place)
 
 
 def _default_reader(model: NamedModel) -> str:

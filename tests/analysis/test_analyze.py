@@ -23,10 +23,8 @@ def example(text: str, *references: str, id_: str = "x", question: str = "") -> 
 def test_numbers_are_summarised() -> None:
     summary = distribution([float(n) for n in range(100, -1, -1)])
     assert summary is not None
-    assert (summary.count, summary.mean, summary.smallest, summary.largest) == (101, 50, 0, 100)
+    assert (summary.count, summary.mean, summary.largest) == (101, 50, 100)
     assert (summary.low, summary.median, summary.high) == (5, 50, 95)
-    assert summary.histogram.edges[:3] == (0, 10, 20)
-    assert summary.histogram.counts == (10,) * 10 + (1,)
     assert distribution([]) is None
 
 
@@ -42,7 +40,7 @@ def test_lengths_are_words_between_blanks() -> None:
     assert (analysis.examples, analysis.documents, analysis.faulty) == (3, 2, 1)
     assert analysis.inputs is not None
     assert analysis.outputs is not None
-    assert (analysis.inputs.smallest, analysis.inputs.largest) == (4, 6)
+    assert (analysis.inputs.mean, analysis.inputs.largest) == (5, 6)
     assert (analysis.outputs.count, analysis.outputs.mean) == (2, 2)
 
 
@@ -55,6 +53,7 @@ def test_spread_is_the_deviation_of_first_occurrences() -> None:
     assert analysis.spread.shares is not None
     assert analysis.spread.words.mean == pytest.approx(pstdev(places))
     assert analysis.spread.shares.mean == pytest.approx(pstdev(places) / 14)
+    assert [n for n, count in enumerate(analysis.spread.histogram) if count] == [11]
     assert (analysis.spread.pairs, analysis.spread.unmeasured) == (1, 0)
 
 

@@ -152,21 +152,19 @@ def test_an_invalid_name_is_reported(word: str, message: str) -> None:
 
 def test_models_on_this_machine_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    cached, local = tmp_path / "hub" / "models--me--t5", tmp_path / "own"
+    cached = tmp_path / "hub" / "models--me--t5"
     config = {"architectures": ["T5ForConditionalGeneration"], "model_type": "t5"}
     folder(cached / "snapshots" / "abc", is_encoder_decoder=True, **config)
     write_files(cached, {"refs/main": "abc"})
-    folder(local / "bert", architectures=["BertForQuestionAnswering"], max_position_embeddings=512)
     with running(serve) as server:
         absent = {kind: LocalServer(kind, 9, "") for kind in servers.SERVERS}
         table = {**absent, "ollama": ollama_at(server)}
         monkeypatch.setattr(servers, "SERVERS", table)
         monkeypatch.setattr("leporello.models.naming.SERVERS", table)
-        listed = {m.name: (m.reader, m.window) for m in known_models([local])}
+        listed = {m.name: (m.reader, m.window) for m in known_models()}
     assert listed["leporello-en"] == ("Embedded", None)
     assert listed["smollm2-135m-instruct"] == ("CausalLM", 8192)
     assert listed["answerai-colbert-small"] == ("", None)
     assert listed["me/t5"] == ("Seq2Seq", 512)
-    assert listed[str(local / "bert")] == ("Extractive", 512)
     assert listed["ollama:llama3.2:latest"] == ("Endpoint", 6000)
     assert listed["vllm:"] == ("", None)

@@ -24,13 +24,11 @@ class Draws:
         samples: Number of bootstrap samples, and of random exchanges.
         by_document: Whether to draw the examples of a document together, since their scores are
             not independent; a failed example without a document is drawn separately.
-        confidence: Confidence of the intervals, 0 to 1.
     """
 
     samples: int = 10_000
     seed: int = 0
     by_document: bool = False
-    confidence: float = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +117,7 @@ def scores_of(
     sums = [summed.summands(statistics) for statistics in table]
     options: Any = {"samples": draws.samples, "seed": draws.seed, "units": owners}
     samples = bootstrap(sums, summed.of_sums, **options)
-    ends = [interval(numbers, draws.confidence) for numbers in samples]
+    ends = [*map(interval, samples)]
     scores = [replace(score, interval=end) for score, end in zip(plain, ends, strict=True)]
     if baseline is None or len(sums) == 1:
         return scores
@@ -131,21 +129,17 @@ def scores_of(
         gains = [s - base for s, base in zip(single[index], single[baseline], strict=True)]
         value = plain[index].value - plain[baseline].value
         differences = samples[index] - samples[baseline]
-        difference = _difference(value, differences, gains, (p, corrected), draws.confidence)
+        difference = _difference(value, differences, gains, (p, corrected))
         scores[index] = replace(scores[index], difference=difference)
     return scores
 
 
 def _difference(
-    value: float,
-    resampled: Numbers,
-    gains: Sequence[float],
-    p_values: tuple[float, float],
-    confidence: float,
+    value: float, resampled: Numbers, gains: Sequence[float], p_values: tuple[float, float]
 ) -> Difference:
     from leporello.analysis.comparison.significance import interval, p_of_bootstrap
 
-    low, high = interval(resampled, confidence)
+    low, high = interval(resampled)
     wins, losses = sum(g > _SAME for g in gains), sum(g < -_SAME for g in gains)
     return Difference(
         value=round(value, 4),

@@ -132,10 +132,9 @@ def p_of_bootstrap(differences: Numbers, observed: float) -> float:
     return float((extreme + 1) / (len(sizes) + 1))
 
 
-def interval(resampled: Numbers, confidence: float = 0.95) -> tuple[float, float]:
-    """Returns the ends of the percentile interval, rounded to four decimals."""
-    tail = 50 * (1 - confidence)
-    low, high = np.percentile(resampled, [tail, 100 - tail])
+def interval(resampled: Numbers) -> tuple[float, float]:
+    """Returns the ends of the 95 % percentile interval, rounded to four decimals."""
+    low, high = np.percentile(resampled, [2.5, 97.5])
     return round(float(low), 4), round(float(high), 4)
 
 

@@ -17,17 +17,16 @@ from leporello.core.table import ResultTable, swept_columns
 def summary_of(comparison: Comparison) -> list[ResultTable]:
     """Returns a table per task; its title names the best pipeline and its lead."""
     notes = (explained(comparison), "`--all` shows all differences, confidence, coverage and cost")
-    share = f"{comparison.draws.confidence:.0%}"
-    *tables, last = [_table(task, share) for task in comparison.boards]
+    *tables, last = map(_table, comparison.boards)
     return [*tables, replace(last, notes=(*last.notes, *notes))]
 
 
-def _table(task: TaskComparison, share: str) -> ResultTable:
+def _table(task: TaskComparison) -> ResultTable:
     first, *others = task.metrics
     names, labels = swept_columns([entry.label for entry in task.entries])
     has_failures = any(entry.failures for entry in task.entries)
     counts = ("n", "failed") if has_failures else ("n",)
-    headers = (*names, *counts, task.metrics[first], f"difference [{share}]")
+    headers = (*names, *counts, task.metrics[first], "difference [95%]")
     rows = []
     for entry, label in zip(task.entries, labels, strict=True):
         marked, *numbers = scores_row(entry, task)

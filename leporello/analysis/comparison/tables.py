@@ -83,14 +83,13 @@ def tables_of(comparison: Comparison) -> list[ResultTable]:
 
 
 def _tables(task: TaskComparison, comparison: Comparison) -> Iterator[ResultTable]:
-    share = f"{comparison.draws.confidence:.0%}"
     yield ResultTable(
         f"Scores on {task.task}",
-        ("pipeline", "n", "failed", *(f"{score} [{share}]" for score in task.metrics.values())),
+        ("pipeline", "n", "failed", *(f"{score} [95%]" for score in task.metrics.values())),
         tuple(scores_row(entry, task) for entry in task.entries),
         tuple(f"warning: {text}" for text in task.warnings),
     )
-    if tested := [*_tested(task, share)]:
+    if tested := [*_tested(task)]:
         yield from tested[:-1]
         yield replace(tested[-1], notes=(explained(comparison),))
     for ladder in task.ladders:
@@ -157,14 +156,14 @@ def _gain(values: Mapping[str, Mapping[str, Score]], metric: str, rung: str, pip
     return f"{value:.2f} ({value - values[pipeline][metric].value:+.2f})"
 
 
-def _tested(task: TaskComparison, share: str) -> Iterator[ResultTable]:
+def _tested(task: TaskComparison) -> Iterator[ResultTable]:
     """Yields tables of the differences to the baseline, for metrics that have differences."""
     for metric, score in task.metrics.items():
         rows = [(entry.label, entry.scores[metric].difference) for entry in task.entries]
         if tested := [(label, difference) for label, difference in rows if difference]:
             yield ResultTable(
                 f"{score} on {task.task}, against {task.baseline}",
-                ("pipeline", f"difference [{share}]", *_TESTS),
+                ("pipeline", "difference [95%]", *_TESTS),
                 tuple((label, *_difference(difference)) for label, difference in tested),
             )
 

@@ -19,7 +19,7 @@ from leporello.core.errors import counted
 
 if TYPE_CHECKING:
     from leporello.analysis.cache_misses import Reuse
-    from leporello.analysis.datasets import Distribution, Histogram, JobDiscrepancy, TaskAnalysis
+    from leporello.analysis.datasets import Distribution, JobDiscrepancy, TaskAnalysis
     from leporello.cache.store import CacheEntry
     from leporello.config.reference.class_page import ClassPage
     from leporello.core.table import ResultTable
@@ -234,7 +234,7 @@ def show_task(console: Console, task: str, analysis: TaskAnalysis) -> None:
         f" {spread.pairs - spread.unmeasured:,} of {counted(spread.pairs, 'output')}"
     )
     if spread.shares:
-        _histogram(console, spread.shares.histogram)
+        _histogram(console, spread.histogram)
 
 
 def show_discrepancies(console: Console, jobs: Sequence[JobDiscrepancy]) -> None:
@@ -267,8 +267,8 @@ def _number(value: float) -> str:
     return f"{value:,.3f}" if value < 1 else f"{value:,.1f}"
 
 
-def _histogram(console: Console, histogram: Histogram) -> None:
-    most = max(histogram.counts)
-    for edge, count in zip(histogram.edges, histogram.counts, strict=False):
-        bar = "█" * round(_BAR * count / most)
-        console.print(f"{edge:6.3f}  {bar} {count:,}", highlight=False)
+def _histogram(console: Console, counts: Sequence[int]) -> None:
+    for number, count in enumerate(counts):
+        bar = "█" * round(_BAR * count / max(counts))
+        # The lower edge of the bin: shares are at most 0.5.
+        console.print(f"{number / (2 * len(counts)):6.3f}  {bar} {count:,}", highlight=False)
