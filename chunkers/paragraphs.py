@@ -19,26 +19,21 @@ from leporello.text.sentences import sentence_starts
 class Lines:
     """Packs complete lines into chunks of at most `size` tokens; for dialogue, tables, logs.
 
-    At most `size` of the document's tokens start within a chunk, unless a longer line is not
-    split. Lines end where `str.splitlines` ends them: CR, LF, CRLF, U+2028 and the like.
+    At most `size` of the document's tokens start within a chunk; longer lines are cut between
+    tokens. Lines end where `str.splitlines` ends them: CR, LF, CRLF, U+2028 and the like.
 
     Attributes:
         size: Maximum number of tokens per chunk.
         tokenizer: Tokenizer that counts: `words`, or a Hugging Face tokenizer by path or hub id.
-        split_long: Whether a line of more than `size` tokens is cut between tokens, and its pieces
-            packed like lines; otherwise the line is one chunk.
     """
 
     size: Positive = 200
     tokenizer: ModelSource = "words"
-    split_long: bool = True
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
         lines = units(document, self.tokenizer, line_starts(document.text))
-        if self.split_long:
-            lines = divided(document, self.tokenizer, lines, self.size)
-        return pack(lines, self.size)
+        return pack(divided(document, self.tokenizer, lines, self.size), self.size)
 
 
 def line_starts(text: str) -> list[int]:

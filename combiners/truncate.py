@@ -10,7 +10,7 @@ from typing import ClassVar
 from leporello.combiners.stuff import LearnsReferences
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
-from leporello.core.protocols import Count, ModelSource, Positive
+from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Asking, Chunk, Combination, Document, Example, Fit, Hit, Read
 from leporello.text.tokens import tokenizer
 
@@ -33,9 +33,6 @@ class Truncate(LearnsReferences):
     longest document that fits.
 
     Attributes:
-        characters: Number of characters that an input that ends with the document is cut to first;
-            0 for no cut. SCROLLS' code cuts NarrativeQA's to 7 times the tokens of the input window
-            (`src/run.py`, `trim_very_long_strings`).
         joint: Text before the separator. The T5 runner tokenizes the texts before and after it
             separately, which SentencePiece does as if there were a blank; the runner for OpenAI's
             models joins them without a blank.
@@ -43,28 +40,23 @@ class Truncate(LearnsReferences):
 
     needs_of_task: ClassVar[str] = "the official input"
 
-    characters: Count = 0
     joint: str = " "
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:  # noqa: ARG002 -- the baseline selects nothing
         """Yields one read and returns its text; raises if an input does not exist or fit."""
         prompt, document = official(example), example.document
-        if self.characters and prompt.surviving:
-            raise ValueError(
-                "characters cuts inputs that end with the document, but this one ends with a query"
-            )
         head = prompt.before + document.text + prompt.between
-        length = min(self.characters or len(head), len(head))
+        length = len(head)
         passages = (*_within(prompt, document, 0, length), *filter(None, [prompt.surviving]))
         # The unchanged input first: the official code adds the separator only if it cuts.
         [fits] = yield [Fit(Read(passages))]
         if fits < len(passages):
             tail = prompt.separator + prompt.surviving
             tail = self.joint + tail if tail else ""
-            [sliced] = yield [Fit(Read((head[:length],)), behind=tail)]
+            [sliced] = yield [Fit(Read((head,)), behind=tail)]
             # Readers that cannot slice tokens answer -1: search over lengths.
             if sliced < 0:
-                length = yield from _fitting(head[:length], tail)
+                length = yield from _fitting(head, tail)
             behind = (tail,) if tail or sliced >= 0 else ()
             passages = (*_within(prompt, document, 0, length), *behind)
         [output] = yield [Read(passages)]

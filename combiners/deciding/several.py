@@ -34,36 +34,25 @@ class BestOf:
             raise ValueError(f"combiners needs at least two, got {len(self.combiners)}")
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields the rounds of one combiner after the other, then a read of the judge."""
-        entrants: list[_Entrant] = []
-        for number, combiner in enumerate(self.combiners, 1):
+        """Yields the rounds of one combiner after the other."""
+        answers: list[JSON] = []
+        probabilities: list[float | None] = []
+        for combiner in self.combiners:
             answer, reads = yield from watched(run_combiner(combiner, example, hits))
-            probability = confidence_of(answer, (output for _, output in reads))
-            entrants.append(_Entrant(number, answer, probability))
+            answers.append(answer)
+            probabilities.append(confidence_of(answer, (output for _, output in reads)))
+        texts = [*map(as_text, answers)]
         # Extractive readers are often sure that a text has no answer, and would beat every answer.
-        answered = [e for e in entrants if example.choices or not has_no_answer(e.text)]
-        best = _most_probable(answered or entrants)
-        rows: list[JSON] = [{"answer": e.text, "confidence": e.probability} for e in entrants]
-        answer = with_more(best.answer, confidence=best.probability, candidates=rows)
-        return with_way(answer, f"{best.number} of {len(entrants)} answers")
-
-
-@dataclass(frozen=True, slots=True)
-class _Entrant:
-    number: int
-    answer: JSON
-    probability: float | None
-
-    @property
-    def text(self) -> str:
-        return as_text(self.answer)
-
-
-def _most_probable(entrants: Sequence[_Entrant]) -> _Entrant:
-    pairs = [(e.probability, e) for e in entrants if e.probability is not None]
-    if len(pairs) < len(entrants):
-        note(f"BestOf compared {len(pairs)} of {len(entrants)}: others have no probability")
-    return max(pairs, key=lambda pair: pair[0])[1] if pairs else entrants[0]
+        answered = [n for n, t in enumerate(texts) if example.choices or not has_no_answer(t)]
+        compared = answered or [*range(len(answers))]
+        likely = {n: p for n in compared if (p := probabilities[n]) is not None}
+        if len(likely) < len(compared):
+            note(f"BestOf compared {len(likely)} of {len(compared)}: others have no probability")
+        best = max(likely, key=likely.__getitem__, default=compared[0])
+        pairs = zip(texts, probabilities, strict=True)
+        rows: list[JSON] = [{"answer": text, "confidence": p} for text, p in pairs]
+        answer = with_more(answers[best], confidence=probabilities[best], candidates=rows)
+        return with_way(answer, f"{best + 1} of {len(answers)} answers")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -161,7 +160,6 @@ def main() -> None:
 def _run() -> NoReturn:
     try:
         with _reported_exits():
-            _check_folder()
             application(sys.argv[1:])()
     except KeyboardInterrupt:
         stderr().print("interrupted")
@@ -177,15 +175,6 @@ def _run() -> NoReturn:
     except SystemExit as end:
         _leave(process.status() if end.code == _INTERRUPTED else end.code)
     _leave(0)
-
-
-def _check_folder() -> None:
-    try:
-        Path.cwd()
-    except OSError as error:
-        raise UserError(
-            f"the current folder is not available: {error.strerror}; change to another one"
-        ) from None
 
 
 def _leave(status: object) -> NoReturn:

@@ -143,9 +143,6 @@ def report(
 
 def watch(
     run: RunAt,
-    once: Annotated[
-        bool, typer.Option("--once", help="Print the progress once, and exit.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the progress of a run in another terminal until it ends."""
@@ -159,7 +156,7 @@ def watch(
         jobs = [{**asdict(job), "seconds_left": job.seconds_left} for job in watched_run.look()]
         print_json({"running": watched_run.running, "jobs": jobs})
         return
-    if once or not console.is_terminal:
+    if not console.is_terminal:
         console.print(watched(console, watched_run.look(), running=watched_run.running))
         return
     with Live(console=console, auto_refresh=False) as live:

@@ -171,13 +171,6 @@ def _tuned_lines(tuned: Tuned) -> list[str]:
     if round(tuned.optimism, 2):
         before = tuned.estimate.value + tuned.optimism
         expected += f", not {before:.2f}: optimism {tuned.optimism:+.2f}"
-    if round(tuned.harder, 2):
-        easier = "harder" if tuned.harder > 0 else "easier"
-        joined = "of which" if round(tuned.optimism, 2) else "including"
-        expected += (
-            f", {joined} {tuned.harder:+.2f} because those documents are {easier} for the original"
-            " pipeline too"
-        )
     return [
         f"{counted(tuned.points, 'point')}, {tuned.stopped} of them stopped early"
         + (f"; {tuned.refused} refused by stages" if tuned.refused else ""),

@@ -48,7 +48,6 @@ class Training:
         warmup: Share of all steps in which the learning rate rises from 0.
         schedule: Course of the learning rate after warm-up.
         max_grad_norm: Norm to which larger gradients are scaled down; 0 disables scaling.
-        label_smoothing: Probability that is moved from the target token to all other tokens.
         precision: Number format of the computation where it is safe; trained weights remain
             float32.
         gradient_checkpointing: Whether to recompute activations instead of storing them, which
@@ -85,7 +84,6 @@ class Training:
     warmup: Share = 0.0
     schedule: Literal["linear", "cosine", "constant"] = "linear"
     max_grad_norm: NonNegative = 1.0
-    label_smoothing: PartOf = 0.0
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     gradient_checkpointing: bool = False
     evaluate_steps: Count = 0

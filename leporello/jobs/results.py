@@ -273,11 +273,12 @@ class Summary:
         )
 
     def _aggregate(self, name: str, metric: Metric) -> Mapping[str, float]:
-        """Returns the scores of a metric; empty if it is a plug-in and fails."""
+        """Returns the scores of a metric; empty without statistics, and if a plug-in fails."""
+        statistics = self._statistics[name]
         try:
-            return metric.aggregate(self._statistics[name])
+            return metric.aggregate(statistics) if statistics else {}
         except MetricError as error:
-            self._faults[name][str(error)] = len(self._statistics[name])
+            self._faults[name][str(error)] = len(statistics)
             return {}
 
 

@@ -117,8 +117,6 @@ class F1Macro:
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns `f1_macro`, `f1_micro`, and `f1[LABEL]` of each class."""
-        if not statistics:
-            return {}
         counts = tally((s["wanted"], s["given"]) for s in statistics)
         labels = sorted(counts.keys() & _labels(statistics))
         scores = {
@@ -168,8 +166,6 @@ class NoAnswer(Summed):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns `no_answer_f1`, `no_answer_precision` and `no_answer_recall`."""
-        if not statistics:
-            return {}
         hits, missed, extra = (sum(row) for row in zip(*map(_counts, statistics), strict=True))
         scores = {
             self.headline: f1_of((hits, missed, extra)),

@@ -122,8 +122,6 @@ class Judge(Summed):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the mean, the share without a verdict, and agreement with metrics and people."""
-        if not statistics:
-            return {}
         judged = [row for row in statistics if row["judge"] is not None]
         scores = {"judge_unanswered": round(100 - 100 * len(judged) / len(statistics), 4)}
         if judged:

@@ -90,8 +90,6 @@ class OwnMetric:
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the scores over all examples."""
-        if not statistics:
-            return {}
         aggregated = self._call("aggregate", [row[_VALUE] for row in statistics])
         if not isinstance(aggregated, Mapping):
             return {self.name: self._number("aggregate", aggregated)}

@@ -69,8 +69,6 @@ class StyleChangeF1:
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the macro F1 of each task: `pan21_task1`, `pan21_task2`, `pan21_task3`."""
-        if not statistics:
-            return {}
         return {task: round(100 * _macro(statistics, task), 4) for task in _KEYS}
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:

@@ -63,7 +63,7 @@ class Metric(Protocol):
         ...
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns named scores over all examples, 0 to 100, four decimals; empty without any."""
+        """Returns named scores over one or more examples, 0 to 100, four decimals."""
         ...
 
 
@@ -204,5 +204,4 @@ def column_sums(rows: Iterable[Sequence[float]]) -> list[float]:
 
 def means(statistics: Sequence[Statistics]) -> dict[str, float]:
     """Returns the mean of each number, rounded like scores."""
-    names = statistics[0] if statistics else ()
-    return {name: round(fmean(s[name] for s in statistics), _DIGITS) for name in names}
+    return {n: round(fmean(s[n] for s in statistics), _DIGITS) for n in statistics[0]}

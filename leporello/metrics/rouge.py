@@ -57,8 +57,6 @@ class Rouge(Averaged):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the mean of each type, and their geometric mean under the metric's name."""
-        if not statistics:
-            return {}
         return means(statistics) | {self.name: round(_geometric_mean(statistics), 4)}
 
     def row(self, statistics: Statistics) -> Sequence[float]:
@@ -97,8 +95,6 @@ class RougeScrollsInstance(Rouge):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the mean of each type and, under the metric's name, of the geometric means."""
-        if not statistics:
-            return {}
         mean = fmean(map(self.score, statistics))
         return means(statistics) | {self.name: round(mean, 4)}
 

@@ -199,7 +199,7 @@ class Estimates:
     def _score(self, task: str, measured: Measured) -> float:
         metric = self.tasks[task].metric
         statistics = [s for s in _statistics(metric.name, measured[task]) if s is not None]
-        return metric.aggregate(statistics).get(metric.headline, 0.0)
+        return metric.aggregate(statistics).get(metric.headline, 0.0) if statistics else 0.0
 
     def _resampled(self, points: Sequence[Measured], samples: int) -> Numbers | None:
         """Returns mean scores over resampled documents, of shape (points, samples)."""

@@ -53,8 +53,6 @@ class Tuned:
     estimate: Estimate  # mean of the tasks' scores on the documents kept apart
     apart_gain: Estimate  # difference to the baseline on the documents kept apart
     optimism: float  # points by which `score` exceeds `estimate`
-    # Points by which the baseline scores lower on the documents kept apart; may be negative.
-    harder: float
     searches: int  # number of searches; if several, each document was kept apart from one of them
     # Scores of the baseline and the tuned pipeline on both sides, by task.
     by_task: Mapping[str, Mapping[str, float]]
@@ -246,7 +244,6 @@ class Searches:
             estimate=estimate,
             apart_gain=estimates.difference(*sides["apart"]),
             optimism=round(fmean(s.best.score for s in tested) - estimate.value, 4),
-            harder=round(fmean(s.points[0].score for s in tested) - estimates.score(baseline), 4),
             searches=len(self.finished),
             by_task={
                 task: {

@@ -65,7 +65,6 @@ class Dispatcher(Asker):
     # Pending and answered requests, by hash of the prompt.
     _tasks: OrderedDict[bytes, asyncio.Task[Outcome]] = field(default_factory=OrderedDict)
     _wanted: Counter[bytes] = field(default_factory=Counter)  # number of callers that wait
-    _forbidden: set[asyncio.Task[Outcome] | None] = field(default_factory=set)
     _stop: ResponseFault | None = None  # the fault that concerns every request
     _refused_until: float = 0.0  # on the loop's clock
 
@@ -116,7 +115,10 @@ class Dispatcher(Asker):
         try:
             outcome = await self._outcome(prompt, body)
             if isinstance(outcome, ResponseFault) and outcome.stops:
-                outcome = await self._stopped(outcome)
+                outcome = self._stop = replace(outcome, again=False)
+                for task in map(self._tasks.get, self._wanted):
+                    if task and task is not asyncio.current_task():
+                        task.cancel()
         except asyncio.CancelledError:
             if self._stop is None or not self._wanted[key]:
                 raise
@@ -125,27 +127,6 @@ class Dispatcher(Asker):
             if not isinstance(outcome, EndpointReply):
                 self._forget(key, asyncio.current_task())
         return outcome
-
-    async def _stopped(self, fault: ResponseFault) -> ResponseFault:
-        """Cancels all requests because of a fault of all; may wait for answers to other ones."""
-        task = asyncio.current_task()
-        if fault.stops == "unless answered":
-            self._forbidden.add(task)
-            while not self._has_answers and (others := self._pending() - self._forbidden):
-                await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
-            if self._has_answers or len(self._forbidden) == 1:
-                return replace(fault, stops="")
-        self._stop = replace(fault, again=False)
-        for pending in self._pending() - {task}:
-            pending.cancel()
-        return self._stop
-
-    @property
-    def _has_answers(self) -> bool:
-        return self.account.ledger.spent.reads > 0
-
-    def _pending(self) -> set[asyncio.Task[Outcome]]:
-        return {task for task in map(self._tasks.get, self._wanted) if task and not task.done()}
 
     async def _outcome(self, prompt: EndpointPrompt, body: bytes) -> Outcome:
         """Repeats a request until it is answered or fails permanently."""
@@ -195,7 +176,7 @@ class Dispatcher(Asker):
         why = f"it asks to wait {wait:.0f} s" if wait > self.patience else "it only answers this"
         message = f"{outcome.message}; {why}, and patience is {self.patience:g} s; {_RESUMES}"
         self._refused_until = asyncio.get_running_loop().time() + wait
-        return replace(outcome, message=message, again=False, stops="always")
+        return replace(outcome, message=message, again=False, stops=True)
 
     async def _send(self, body: bytes) -> Outcome:
         response = await self.client.request("POST", self.protocol.path, self.timeout, body)

@@ -7,22 +7,20 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from leporello.core.environment.input_limits import SECONDS, count_of
 from leporello.readers.endpoint.messages import message_of
 from leporello.readers.endpoint.protocols import ServerProtocol
 from leporello.readers.prompting.template import encodable
 
-Stops: TypeAlias = Literal["", "always", "unless answered"]
-
 _LONGEST = 400  # characters of a server's text in a message
 
-# Advice for status codes that concern all inputs.
+# Advice for status codes. All but 403 concern all inputs.
 _HINTS = {
     401: "check api_key: it must name the environment variable with the key, as $OPENAI_API_KEY",
     402: "the account has no credit left",
-    403: "the key may not use this model",
+    403: "the key may not use this model, or the server filters this input",
     404: "check model, and base_url: most servers need /v1 at its end",
 }
 SUCCESS, _MOVED = 300, 400  # upper bounds of these status codes
@@ -81,9 +79,7 @@ class ResponseFault:
     message: str  # message for the user
     status: int = 0  # HTTP status; 408 for a time-out, 0 without a response
     again: bool = False  # whether to repeat the request
-    # Whether it concerns all inputs, so that the run stops rather than fails them all; `unless
-    # answered` stops it only if the server has not answered any request yet.
-    stops: Stops = ""
+    stops: bool = False  # whether it concerns all inputs, so that the run stops
     wait: float | None = None  # seconds that the server asks to wait
     usage: Usage | None = None  # tokens that were charged nevertheless
 
@@ -177,7 +173,7 @@ def fault_of_error(error: Exception, base_url: str, timeout: float) -> ResponseF
     if isinstance(error, aiohttp.ClientConnectorError):
         hint = "check base_url, and whether the server is running"
         return ResponseFault(
-            f"no connection to {base_url} ({message}); {hint}", again=True, stops="always"
+            f"no connection to {base_url} ({message}); {hint}", again=True, stops=True
         )
     return ResponseFault(f"the connection broke ({message})", again=True)
 
@@ -190,17 +186,16 @@ def fault_of_status(status: int, headers: Mapping[str, str], content: bytes) -> 
     if status < _MOVED:
         target = _excerpt(headers.get("location", ""))
         hint = "it is not followed, since this could leak the key: set base_url to that address"
-        return ResponseFault(f"the server redirects to {target}; {hint}", status, stops="always")
+        return ResponseFault(f"the server redirects to {target}; {hint}", status, stops=True)
     if status == _RATE and code == "insufficient_quota":
-        return ResponseFault(f"{message}; {_HINTS[402]}", status, stops="always")
+        return ResponseFault(f"{message}; {_HINTS[402]}", status, stops=True)
     if status in (_TIMEOUT, _RATE) or status >= _SERVER:
         return ResponseFault(message, status, again=True, wait=_wait(headers))
     if code in _PARAMETER_CODES:
         hint = "change max_tokens_field, temperature (null to omit it), stop or options"
-        return ResponseFault(f"{message}; {hint}", status, stops="always")
+        return ResponseFault(f"{message}; {hint}", status, stops=True)
     if status in _HINTS:
-        # Some gateways answer 403 for a single input that they filter.
-        stops: Stops = "unless answered" if status == _FORBIDDEN else "always"
+        stops = status != _FORBIDDEN  # some gateways answer 403 for a single input that they filter
         return ResponseFault(f"{message}; {_HINTS[status]}", status, stops=stops)
     advice = _SHORTER if _TOO_LONG.search(message) else ""
     return ResponseFault(message + advice, status)

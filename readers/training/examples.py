@@ -122,9 +122,6 @@ def translations(
     # By the mask for the same reason: a label may equal the padding value.
     labels = labels.masked_fill(counted == 0, IGNORED)
     tensors = {"input_ids": ids, "attention_mask": mask, "labels": labels}
-    # With label smoothing, the Trainer removes the labels from the model's inputs.
-    if shifted := getattr(network, "prepare_decoder_input_ids_from_labels", None):
-        tensors["decoder_input_ids"] = shifted(labels=labels)
     if "global_attention_mask" in inspect.signature(network.forward).parameters:
         # LED attends globally as in `backends.transformers_seq2seq`.
         tensors["global_attention_mask"] = torch.zeros_like(mask)

@@ -186,7 +186,6 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
             adam_epsilon=settings.epsilon,
             weight_decay=settings.weight_decay,
             max_grad_norm=settings.max_grad_norm,
-            label_smoothing_factor=settings.label_smoothing,
             bf16=settings.precision == "bfloat16",
             fp16=settings.precision == "float16",
             activation_checkpointing=settings.gradient_checkpointing,

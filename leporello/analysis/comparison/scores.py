@@ -106,7 +106,8 @@ def scores_of(
 
     `owners` has the number of each example's document; None draws examples independently.
     """
-    aggregates, count = [metric.aggregate(statistics) for statistics in table], len(table[0])
+    count = len(table[0])
+    aggregates = [metric.aggregate(statistics) if count else {} for statistics in table]
     plain = [Score(s.get(metric.headline, 0.0), s, None, None, count) for s in aggregates]
     summed = resampled(metric, table) if count else None
     # No interval: without sums, `aggregate` would run for each of 10,000 samples (decision 39).

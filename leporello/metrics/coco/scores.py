@@ -55,8 +55,6 @@ class BleuCoco(Summed):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns `bleu_1` to `bleu_4` over all counts."""
-        if not statistics:
-            return {}
         scores = bleu(statistics)
         return {
             f"bleu_{k}": round(100 * score, 4) for k, score in zip(_ORDERS, scores, strict=True)
@@ -175,8 +173,6 @@ class MeteorCoco(Summed):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns `meteor_coco` of the summed counts, which is not the mean over examples."""
-        if not statistics:
-            return {}
         return {self.name: round(100 * meteor(s["counts"] for s in statistics), 4)}
 
     def row(self, statistics: Statistics) -> Sequence[float]:

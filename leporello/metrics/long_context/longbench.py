@@ -155,7 +155,7 @@ class LongBenchV2Accuracy(Averaged):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the accuracy over all examples, and for each difficulty and length."""
-        by_name: dict[str, list[float]] = {self.name: []} if statistics else {}
+        by_name: dict[str, list[float]] = {}
         for row in statistics:
             for name in (self.name, row["difficulty"], row["length"]):
                 if name:

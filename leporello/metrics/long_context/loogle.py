@@ -88,8 +88,6 @@ class LooGLECloze(Summed):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns `loogle_cloze`, the share of exactly filled masks, and `loogle_cloze_partial`."""
-        if not statistics:
-            return {}
         names = {self.name: "exact", f"{self.name}_partial": "partial"}
         masks = sum(row["masks"] for row in statistics)
         counts = {name: sum(row[key] for row in statistics) for name, key in names.items()}

@@ -43,8 +43,7 @@ class Entry:
 
 ENTRIES: Mapping[str, tuple[Entry, ...]] = {
     "FixedTokens": (Entry(FixedTokens), Entry(FixedTokens, overlaps=True)),
-    "Lines": (Entry(lambda size, _, model: Lines(size, model)),
-     Entry(lambda size, _, model: Lines(size, model, split_long=False), bounded=False)),
+    "Lines": (Entry(lambda size, _, model: Lines(size, model)),),
     "MentionWindows": (),  # depends on the question: see test_mention_windows.py
     "Paragraphs": (Entry(lambda size, _, model: Paragraphs(size, model)),
      Entry(lambda _size, _overlap, model: Paragraphs(0, model), bounded=False)),
@@ -204,7 +203,6 @@ EXAMPLES: tuple[tuple[Chunker, str, list[str]], ...] = (
     (FixedTokens(3, 1), "a b c d", ["a b c", "c d"]),
     (FixedTokens(2), "你好 wide 世", ["你好", "wide 世"]),
     (Lines(3), "a b\nc\nd e f g\nh", ["a b\nc", "d e f", "g\nh"]),
-    (Lines(3, split_long=False), "a b\nc\nd e f g\nh", ["a b\nc", "d e f g", "h"]),
     (Lines(2), "\r\n\r\na\rb\r\n\r\nc d", ["a\rb", "c d"]),
     (Lines(1), "a\u2028b\r\rc", ["a", "b", "c"]),
     (Paragraphs(), "a\nb\n \t\nc\r\n\r\n\r\nd\n", ["a\nb", "c", "d"]),

@@ -144,16 +144,6 @@ def test_the_document_is_cut_to_the_length_that_fits(
     assert "" not in read.passages
 
 
-def test_a_prompt_can_first_be_cut_to_a_number_of_characters() -> None:
-    """SCROLLS does so for NarrativeQA, where the document is at the end; queries are never cut."""
-    read, _ = final_read(Truncate(characters=100), example(FIRST), by_characters(1000))
-    assert text_of(read) == FIRST.around(STORY)[:100]
-    read, _ = final_read(Truncate(characters=100), example(FIRST), by_characters(40))
-    assert text_of(read) == FIRST.around(STORY)[:40]
-    with pytest.raises(ValueError, match="but this one ends with a query"):
-        final_read(Truncate(characters=100), example(ASKED), by_characters(1000))
-
-
 def test_a_task_without_an_official_prompt_is_refused() -> None:
     with pytest.raises(UserError, match="on_overflow: truncate and the combiner Stuff"):
         final_read(Truncate(), Example("mine", Document("d", "text")), by_characters(9))
