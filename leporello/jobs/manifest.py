@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -67,8 +68,9 @@ def write_manifest(
     write_yaml(directory.config, resolved)
 
 
-def versions() -> dict[str, JSON]:
-    """Returns the versions of Leporello, Python, the platform and libraries."""
+@cache
+def versions() -> Mapping[str, JSON]:
+    """Returns the versions of Leporello, Python, the platform and libraries in this process."""
     return {
         "leporello": __version__,
         "python": platform.python_version(),
