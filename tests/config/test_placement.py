@@ -185,9 +185,7 @@ def test_ray_without_its_extra_is_an_error_before_the_run_starts(
     assert not (tmp_path / "out").exists()
 
 
-def test_auto_is_limited_by_gpus_cores_and_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_auto_is_limited_by_gpus_cores_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker needs a core per thread, and 1.5 times the memory of its model."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 2, 5, 6, 7}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 5)

@@ -23,13 +23,7 @@ from leporello.core.records import Document, DocumentRows, Example
 from leporello.engine.selection import by_document
 from leporello.executors.channel import dump, load
 from leporello.jobs.shards import Shard, TaskReader, cut, layout_of
-from leporello.tasks import (
-    JsonLines,
-    Pan21,
-    Scrolls,
-    json_lines,
-    layouts,
-)
+from leporello.tasks import JsonLines, Pan21, Scrolls, json_lines, layouts
 from leporello.tasks.jsonl.scan import Scan
 from leporello.tasks.official import archives
 from leporello.tasks.official import validate as first_pass

@@ -67,10 +67,7 @@ def _finish_killed(line: list[str], out: Path, stride: int, moments: random.Rand
 
 @pytest.mark.parametrize(
     ("pipelines", "kills", "per_run", "examples"),
-    [
-        (("mine", "cast"), 2, 2, 40),
-        pytest.param(PIPELINES, 50, 10, 300, marks=pytest.mark.slow),
-    ],
+    [(("mine", "cast"), 2, 2, 40), pytest.param(PIPELINES, 50, 10, 300, marks=pytest.mark.slow)],
 )
 def test_runs_killed_at_random_moments_end_with_the_same_bytes(
     tmp_path: Path, pipelines: tuple[str, ...], kills: int, per_run: int, examples: int

@@ -14,15 +14,7 @@ from typing import Any
 
 import pytest
 from command_line import ROOT
-from lookup_task import (
-    CONFIG,
-    FEW,
-    reader_of,
-    save_models,
-    trained,
-    tuned,
-    write_rows,
-)
+from lookup_task import CONFIG, FEW, reader_of, save_models, trained, tuned, write_rows
 
 from leporello.core.errors import UserError
 from leporello.core.training import Training

@@ -124,12 +124,7 @@ def test_a_rule_rewrites_a_question_in_three_ways() -> None:
     assert rewordings("castle") == rewordings("") == rewordings("谁写的？") == []
 
 
-COMBINERS = (
-    HyDE(Stuff()),
-    MultiQuery(Stuff()),
-    Decompose(Stuff()),
-    Iterative(Stuff()),
-)
+COMBINERS = (HyDE(Stuff()), MultiQuery(Stuff()), Decompose(Stuff()), Iterative(Stuff()))
 
 
 @pytest.mark.integration
