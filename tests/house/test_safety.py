@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from command_line import ROOT, leporello, read_lines, write_files
+from command_line import HERE, ROOT, leporello, read_lines, write_files
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense as DenseLayer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
@@ -449,8 +449,8 @@ def test_no_key_is_written_to_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
     oracle = "{class: './oracle.py:Oracle', api_key: $ORACLE_KEY}"
     config = project(tmp_path, f"{oracle}\n{seeker}")
     out = tmp_path / "out"
-    arguments = ("run", "mine", "--out", out, "--workers", "1")
-    first = leporello(*arguments, "--config", config, status=1)
+    arguments = ("run", "mine", "--out", out)
+    first = leporello(*arguments, "--config", config, "--workers", "1", status=1)
     results = out / "mine" / "rows"
     before = (results / "predictions.jsonl").read_bytes()
     answers = [row["prediction"] for row in read_lines(results / "predictions.jsonl")]
@@ -459,8 +459,8 @@ def test_no_key_is_written_to_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
     assert "401 for Oracle(api_key='$ORACLE_KEY'" in read_failure["error"]
     assert "with key $ORACLE_KEY, ['$ORACLE_KEY']" in read_failure["error"]
     assert "401 for Seeker(api_key='$ORACLE_KEY') with key $ORACLE_KEY" in search_failure["error"]
-    second = leporello(*arguments, "--config", config, status=1)
-    third = leporello(*arguments, "--config", out / "run.yaml", status=1)
+    second = leporello(*arguments, "--config", config, *HERE, status=1)
+    third = leporello(*arguments, "--config", out / "run.yaml", *HERE, status=1)
     assert (results / "predictions.jsonl").read_bytes() == before
     assert files_with(tmp_path, SECRET) == []
     for process in (first, second, third):
