@@ -114,7 +114,7 @@ def sees_all(read: Read) -> tuple[Read, Reply]:
     return read, Output("seen", read=spans)
 
 
-CALLS = st.lists(st.tuples(reads(), replies()) | reads().map(sees_all), max_size=12)
+CALLS = st.lists(st.tuples(reads(), replies()) | reads().map(sees_all), max_size=8)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command_line import HERE, leporello, read_lines
+from command_line import HERE, leporello, read_lines, write_files
 from lamps import began, project
 
 RUN = ("run", "rooted", *HERE, "--limit", "12")
@@ -43,57 +43,56 @@ from leporello.core.passages import Passage
 
 @dataclass(frozen=True)
 class Bad:
-    how: str = ""
+    how: str
 
     def enrich(self, document, chunks):
-        if self.how == "none":
-            return None
-        if self.how == "outside":
-            return [Chunk(document, 0, 10**6)]
-        if self.how == "other":
-            return [Document("e", "text").chunk(0, 2)]
-        if self.how == "raises":
-            raise ValueError("cannot be summarised")
-        if self.how == "hangs":
-            time.sleep(600)
+        match self.how:
+            case "none": return None
+            case "outside": return [Chunk(document, 0, 10**6)]
+            case "other": return [Document("e", "text").chunk(0, 2)]
+            case "raises": raise ValueError("cannot be summarised")
+            case "hangs": time.sleep(600)
         return [*chunks] * 5000
 
 @dataclass(frozen=True)
 class Searches:
+    how: str
+
     def enrich(self, document, chunks):
         from leporello import Search
         yield [Search("lamp")]
 """
+FAULTS = {
+    "none": "must return a list of chunks and passages",
+    "outside": "which is outside document",
+    "other": "a chunk of document 'e' for document",
+    "raises": "cannot be summarised",
+    "many": "returned more than",
+    "searches": "passages are only searched afterwards",
+    "hangs": "TimeoutError: took longer than 0.5 s",
+}
 
 
-@pytest.mark.parametrize(
-    ("stage", "message"),
-    [
-        ("{class: ./bad.py:Bad, how: none}", "must return a list of chunks and passages"),
-        ("{class: ./bad.py:Bad, how: outside}", "which is outside document"),
-        ("{class: ./bad.py:Bad, how: other}", "a chunk of document 'e' for document"),
-        ("{class: ./bad.py:Bad, how: raises}", "cannot be summarised"),
-        ("{class: ./bad.py:Bad, how: hangs}", "TimeoutError: took longer than 0.5 s"),
-        ("{class: ./bad.py:Bad}", "returned more than"),
-        ("./bad.py:Searches", "passages are only searched afterwards"),
-    ],
-)
-def test_the_failure_of_an_enricher_fails_the_questions_on_the_document(
-    tmp_path: Path, stage: str, message: str
-) -> None:
+def test_the_failure_of_an_enricher_fails_the_questions_on_the_document(tmp_path: Path) -> None:
     """The failures name the stage; the same command tries again."""
+    classes = {how: "Searches" if how == "searches" else "Bad" for how in FAULTS}
+    bad = [
+        f"  {how}: {{extends: mine, enricher: {{class: ./bad.py:{name}, how: {how}}}}}"
+        for how, name in classes.items()
+    ]
+    write_files(tmp_path, {"bad.py": PLUG, "bad.yaml": "\n".join(["pipelines:", *bad])})
     config = project(tmp_path, examples=3, documents=2)
-    (tmp_path / "bad.py").write_text(PLUG, encoding="utf-8")
-    (tmp_path / "bad.yaml").write_text(
-        f"pipelines:\n  bad: {{extends: mine, enricher: {stage}}}\n", encoding="utf-8"
-    )
-    configs = ("--config", config, "--config", tmp_path / "bad.yaml", "--out", tmp_path / "out")
-    limit = ("--example-timeout", "0.5") if "hangs" in stage else ()
+    line = (*HERE, "--config", config, "--config", tmp_path / "bad.yaml", "--no-cache", "--out")
+    *others, hanging = FAULTS
     for _ in range(2):
-        leporello("run", "bad", *HERE, *configs, "--no-cache", *limit, status=1)
-        failed = read_lines(tmp_path / "out" / "bad" / "lamps" / "failures.jsonl")
-        assert [row["stage"] for row in failed] == ["enricher"] * 3
-        assert all(message in row["error"] for row in failed)
+        leporello("run", *others, *line, tmp_path / "out", status=1)
+        limit = ("--example-timeout", "0.5")
+        leporello("run", hanging, *line, tmp_path / "late", *limit, status=1)
+        for how, message in FAULTS.items():
+            out = tmp_path / ("late" if how == hanging else "out")
+            failed = read_lines(out / how / "lamps" / "failures.jsonl")
+            assert [row["stage"] for row in failed] == ["enricher"] * 3
+            assert all(message in row["error"] for row in failed), how
 
 
 def test_plan_and_cache_report_passages_without_reads(

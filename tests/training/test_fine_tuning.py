@@ -239,18 +239,3 @@ def test_presets_are_the_papers() -> None:
     assert by_task["qasper"].rates == (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4)
     assert (by_task["qasper"].betas, by_task["qasper"].batch_tokens) == ((0.9, 0.98), 131_072)
     assert TrainingSpec({"preset": "scrolls", "epochs": 3.0}).settings("qmsum").epochs == 3
-
-
-def test_characters_are_few_and_both_classes_count() -> None:
-    from leporello.config import TrainingSpec, load_config
-
-    pipelines = load_config().pipelines
-    for name, rate in (("", 3e-5), ("-t5", 3e-4)):
-        [point] = pipelines[f"muld-character-archetype{name}"]
-        settings = point.training.settings("muld/character_id")
-        assert (settings.epochs, settings.best_by, settings.patience) == (10, "metric", 0)
-        assert (settings.rates, settings.validation) == ((rate,), "validation")
-    [point] = pipelines["muld-narrativeqa"]
-    assert point.training.settings("muld/narrativeqa").best_by == "loss"
-    settings = TrainingSpec({"preset": "muld-t5", "holdout": 0.1}).settings("muld/character_id")
-    assert (settings.validation, settings.holdout) == ("", 0.1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import one_example
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_example import texts_of
 
@@ -63,6 +63,7 @@ def translated(
 @pytest.mark.parametrize("answer", [shout, flat])
 @pytest.mark.parametrize("unit", ["chunk", "line"])
 @pytest.mark.parametrize("chunker", [Lines(), Lines(2), Lines(1), FixedTokens(4, 2)])
+@settings(max_examples=40)
 @given(text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_every_line_stays_in_its_place(chunker: Any, unit: Any, answer: Answer, text: str) -> None:
     value = translated(text, answer, LineByLine(unit), chunker)

@@ -18,7 +18,6 @@ from retrieval import joined
 from row_files import write_rows
 
 from benchmarks import naive
-from leporello.api import load_pipelines
 from leporello.core.calls.contracts import check_files
 from leporello.core.errors import UserError
 from leporello.core.protocols import Reader
@@ -37,12 +36,6 @@ from leporello.text.tokens import Words
 TEXT = "A fox sat on a gate. It saw  nothing,\nand it said so. 猫も。 The gate was old."
 DOCUMENT = Document("d", TEXT, parts=(Span(0, 20), Span(21, 54), Span(55, len(TEXT))))
 LETTERS = ("A", "B", "C", "D")
-
-OF_BENCHMARKS = [
-    *(f"scrolls-bart-{tokens}" for tokens in (256, 512, 1024)),
-    *(f"scrolls-led-{tokens}" for tokens in (1024, 4096, 16384)),
-    *(f"zero-scrolls-flan-t5-{tokens}" for tokens in (512, 1024, 2048, 4096, 8192)),
-]
 
 
 def complete(document: Document = DOCUMENT) -> Chunk:
@@ -220,13 +213,3 @@ def test_documents_are_left_out_where_at_least_two_have_references(
     printed = capsys.readouterr()
     assert "qasper: 100.0 [100.0, 100.0], 2 examples, 2 documents" in printed.out
     assert "gov_report: fewer than two documents have references" in printed.err
-
-
-def test_the_baselines_of_the_papers_are_named_pipelines() -> None:
-    pipelines = load_pipelines([]).pipelines
-    for name in OF_BENCHMARKS:
-        [point] = pipelines[name]
-        reader, combiner = (point.stages[key] for key in ("reader", "combiner"))
-        assert reader.params["max_input_tokens"] == int(name.rpartition("-")[2])
-        assert (reader.params["prompt"], reader.params["separator"]) == ("{context}", "")
-        assert combiner.cls.__name__ == "Truncate"
