@@ -61,15 +61,12 @@ def _join(hits: Iterable[Hit]) -> list[Hit]:
         document = hit.chunk.document
         # Chunks begin and end without white space, so only that is between neighbours.
         if joined and not document.text[joined[-1].chunk.end : hit.chunk.start].strip():
-            joined.append(_union(joined.pop(), hit))
+            first = joined.pop()
+            chunk = document.chunk(first.chunk.start, max(first.chunk.end, hit.chunk.end))
+            joined.append(Hit(chunk, max(first.score, hit.score)))
         else:
             joined.append(hit)
     return joined
-
-
-def _union(left: Hit, right: Hit) -> Hit:
-    end = max(left.chunk.end, right.chunk.end)
-    return Hit(left.chunk.document.chunk(left.chunk.start, end), max(left.score, right.score))
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,6 @@ def compare(
     ] = False,
 ) -> None:
     """Compare the pipelines of finished runs, with intervals and paired tests."""
-    from leporello.analysis.comparison.comparison import check_common_task
     from leporello.analysis.comparison.comparison import compare as compare_runs
     from leporello.analysis.comparison.scores import Draws
     from leporello.analysis.comparison.summary import summary_of
@@ -76,7 +75,6 @@ def compare(
     draws = Draws(samples, seed, by_document)
     with waiting("comparing"):
         result = compare_runs(runs, baseline=baseline, tasks=task or (), common=common, draws=draws)
-    check_common_task(result)
     short = form == "table" and not everything
     texts = summary_of(result) if short else tables_of(result)
     _print_tables(form, texts, rows_of(result), asdict(result))

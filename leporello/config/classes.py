@@ -6,7 +6,7 @@ from leporello.config.parameters import parameters
 from leporello.core.annotations import fault_of_declarations
 from leporello.core.calls.contracts import PARAMETERS, index_methods
 from leporello.core.errors import did_you_mean
-from leporello.core.protocols import ALL_KINDS, KINDS, Kind
+from leporello.core.protocols import KINDS, Kind
 
 # Parameters of methods that are called with positional arguments.
 _POSITIONAL = {
@@ -36,19 +36,11 @@ def check_methods(cls: type, kind: Kind) -> str | None:
     for method in kind.methods:
         function = getattr(cls, method, None)
         if not callable(function):
-            hint = f"it has no method {method!r}{_kind_hint(cls)}"
-            return f"{cls.__name__} is not a valid {kind.key}: {hint}"
+            return f"{cls.__name__} is not a valid {kind.key}: it has no method {method!r}"
         check = _check_count if kind.table else _check_parameters
         if problem := check(cls, method):
             return problem
     return _check_index(cls) if kind is KINDS["retriever"] else None
-
-
-def _kind_hint(cls: type) -> str:
-    for kind in ALL_KINDS:
-        if all(callable(getattr(cls, method, None)) for method in kind.methods):
-            return f"; it looks like a {kind.key}"
-    return ""
 
 
 def _check_count(cls: type, method: str) -> str | None:

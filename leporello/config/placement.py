@@ -145,13 +145,6 @@ def full_address(text: str) -> str:
     """Returns a cluster's address as HOST:PORT, or `auto`; raises ValueError for other texts."""
     if text in ("", "auto"):
         return text
-    if "://" in text:
-        raise ValueError(
-            f"{text!r} is for clients outside the cluster: run the command on a machine of the"
-            " cluster with `auto`, or submit it with `ray job submit`"
-        )
-    if text == "local":
-        raise ValueError("'local' is not an address: leave it out to start Ray on this machine")
     match = _ADDRESS.fullmatch(text)
     port = int(match["port"] or _PORT) if match else 0
     if match is None or not 0 < port <= _LAST_PORT:

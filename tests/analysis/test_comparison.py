@@ -219,16 +219,6 @@ def test_a_directory_that_is_named_twice_is_refused(run_of: Callable[..., Path])
     assert "is named twice" in error
 
 
-def test_runs_without_a_common_task_are_refused(run_of: Callable[..., Path]) -> None:
-    """The message lists each run's tasks; a common task is enough."""
-    mills, others = run_of("right"), run_of("wrong", tasks=("others",))
-    error = leporello("compare", mills, others, status=2).stderr
-    assert "the runs have no task in common" in error
-    assert f"{mills}: mills" in error
-    assert f"{others}: others" in error
-    leporello("compare", mills, run_of("right", "wrong", tasks=("mills", "others")), others)
-
-
 def test_a_run_without_finished_examples(run_of: Callable[..., Path], tmp_path: Path) -> None:
     """A run without finished examples is an error."""
     (tmp_path / "manifest.json").write_text((run_of("right") / "manifest.json").read_text())

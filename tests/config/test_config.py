@@ -170,8 +170,6 @@ def test_a_file_that_cannot_be_read_is_an_error_in_one_line(tmp_path: Path) -> N
         ("def f(:\n", "failed: SyntaxError: invalid syntax (plug.py, line 1)"),
         ("raise SystemExit(3)\n", "failed: SystemExit"),
         ("class Mine:\n    pass\n", "Mine is not a valid retriever: it has no method 'retrieve'"),
-        ("class Mine:\n    def chunk(self, document):\n        return []\n",
-         "Mine is not a valid retriever: it has no method 'retrieve'; it looks like a chunker"),
         ("class Mine:\n    def retrieve(self, query, chunks):\n        return []\n",
          "it must take (questions, chunks) or (examples, chunks)"),
         ("class Mine:\n    def __init__(self):\n        raise KeyError('k')\n"

@@ -104,8 +104,7 @@ def test_faults_of_a_placement_are_reported_with_their_lines(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("ray://head:10001", "submit it with `ray job submit`"),
-        ("local", "leave it out to start Ray on this machine"),
+        ("ray://head:10001", "must be `auto`, HOST or HOST:PORT"),
         ("head:port", "must be `auto`, HOST or HOST:PORT"),
         ("head:70000", "must be `auto`, HOST or HOST:PORT"),
         ("::1", "must be `auto`, HOST or HOST:PORT"),

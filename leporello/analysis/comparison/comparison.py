@@ -90,20 +90,6 @@ def compare(
     return Comparison(tuple(comparisons), draws)
 
 
-def check_common_task(comparison: Comparison) -> None:
-    """Raises UserError if every task was run by only one of several runs."""
-    tasks: dict[Path, list[str]] = {}
-    for board in comparison.boards:
-        for run in dict.fromkeys(entry.run for entry in board.entries):
-            tasks.setdefault(run, []).append(board.task)
-    if len(tasks) > 1 and sum(map(len, tasks.values())) == len(comparison.boards):
-        listing = "".join(f"\n  {run}: {', '.join(names)}" for run, names in tasks.items())
-        raise UserError(
-            f"the runs have no task in common, so nothing can be compared:{listing}\n"
-            "run them on the same task; `report` shows runs on different tasks"
-        )
-
-
 def _compare_task(
     outcomes: Sequence[Outcomes], baseline: str, common: bool, draws: Draws
 ) -> TaskComparison:

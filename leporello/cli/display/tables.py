@@ -259,12 +259,9 @@ def _distributions(console: Console, named: Mapping[str, Distribution | None]) -
     for name, d in named.items():
         if d is not None:
             values = (d.mean, d.low, d.median, d.high, d.largest)
-            rows.append((name, f"{d.count:,}", *(_number(value) for value in values)))
+            numbers = (f"{n:,.3f}" if n < 1 else f"{n:,.1f}" for n in values)
+            rows.append((name, f"{d.count:,}", *numbers))
     show_table(console, "", _COLUMNS, rows)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.3f}" if value < 1 else f"{value:,.1f}"
 
 
 def _histogram(console: Console, counts: Sequence[int]) -> None:
