@@ -180,7 +180,7 @@ class BM25(ByIndex):
             index = pack(counts, weights, {term: number for number, term in enumerate(names)})
         bags = [*map(question_grams, questions)]
         queries = count_known(bags, term_ids(index))
-        scores = add_up(index, queries, queries.counts, (len(questions), len(chunks)))
+        scores = add_up(index, queries, len(chunks))
         return matching(best_chunks(scores, chunks, self.k), bags, "BM25")
 
     def _weights(

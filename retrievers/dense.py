@@ -206,7 +206,7 @@ class Dense(ByIndex):
         if isinstance(index, SegmentedVectors):
             by_chunk = products(index.segments, queries, _BLOCK)
             # Rounded before the ranking: otherwise the order of ties would depend on the batch.
-            rounded = (block.astype(np.float64).round(_DIGITS) for block in by_chunk)
+            rounded = (row for b in by_chunk for row in b.astype(np.float64).round(_DIGITS))
             return best_chunks(rounded, chunks, self.k)
         search = search_graph if "graph" in index else search_flat
         rankings = search(index, queries, self.k)

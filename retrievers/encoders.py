@@ -66,7 +66,7 @@ class ColBERT(ByIndex):
             return [[] for _ in questions]
         scores = _maxsim(index, self._encode(questions, "query"))
         scores[[not question.strip() for question in questions]] = 0
-        return best_chunks([scores], chunks, self.k)
+        return best_chunks(scores, chunks, self.k)
 
     def _encode(
         self, texts: Sequence[str], task: Literal["query", "document"]
@@ -164,7 +164,7 @@ class Splade(ByIndex):
         of_chunks = csr_array(parts, shape=(len(chunks), queries.shape[1]))
         scores = (queries.astype(float) @ of_chunks.T.astype(float)).toarray().round(_WORD_DIGITS)
         scores[[not question.strip() for question in questions]] = 0
-        return best_chunks([scores], chunks, self.k)
+        return best_chunks(scores, chunks, self.k)
 
     def _encode(self, texts: Sequence[str], task: Literal["query", "document"]) -> Any:  # noqa: ANN401 -- scipy has no types
         """Returns a sparse matrix of shape (texts, vocabulary)."""

@@ -61,7 +61,7 @@ class EntityGraph:
         graph: _Graph = document.memo(key, partial(_Graph, chunks))
         rankings = retrieve(self.retriever, examples, chunks)
         walks = (
-            graph.walk(example.question, hits, self.damping, self.names)[None]
+            graph.walk(example.question, hits, self.damping, self.names)
             for example, hits in zip(examples, rankings, strict=True)
         )
         visited = best_chunks(walks, chunks, self.k)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.calls.memory import facts_of
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 _SEPARATOR = "\n"  # no term contains it
-# 5,000 questions on 1 MB of text took 667 MB at once, and take 110 MB in such blocks (decision 6).
-_BLOCK = 1 << 20  # sums and summands in memory at once
 
 
 def grams(text: str, longest: int) -> list[str]:
@@ -50,43 +48,42 @@ class TermCounts:
 
 def count_terms(texts: Sequence[str], longest: int = 1) -> tuple[TermCounts, dict[str, int]]:
     """Returns the counts of all grams of texts, up to `longest` terms, and the grams' numbers."""
-    ids: defaultdict[str, int] = defaultdict()
-    ids.default_factory = ids.__len__  # a new term gets the next number
-    return _count((grams(text, longest) for text in texts), ids), dict(ids)
-
-
-def count_known(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
-    """Returns the counts of the terms that have a number; other terms are left out."""
-    return _count(([term for term in bag if term in ids] for bag in bags), ids)
-
-
-def _count(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> TermCounts:
     import numpy as np
 
-    lengths: list[int] = []
+    ids: defaultdict[str, int] = defaultdict()
+    ids.default_factory = ids.__len__  # a new term gets the next number
+    sizes: list[int] = []
 
-    def with_lengths() -> Iterator[Sequence[str]]:
-        for bag in bags:
-            lengths.append(len(bag))
+    def bags() -> Iterator[Sequence[str]]:
+        for text in texts:
+            bag = grams(text, longest)
+            sizes.append(len(bag))
             yield bag  # not in a list: terms are numbered while they are in the processor's cache
 
-    numbers = np.fromiter(map(ids.__getitem__, chain.from_iterable(with_lengths())), np.int64)
-    texts = np.repeat(np.arange(len(lengths)), lengths)
+    numbers = np.fromiter(map(ids.__getitem__, chain.from_iterable(bags())), np.int64)
     # Term and text as one integer of eight bytes: one sort counts all pairs without strings. Not
     # `np.unique`, which takes longer than all other steps of a short text.
-    pairs = numbers * len(lengths) + texts
+    pairs = numbers * len(sizes) + np.arange(len(sizes)).repeat(sizes)
     pairs.sort()
-    starts = np.flatnonzero(np.append(pairs[:1] == pairs[:1], pairs[1:] != pairs[:-1]))
-    counts = np.append(starts[1:], len(pairs))[: len(starts)] - starts
-    terms, texts = np.divmod(pairs[starts], max(1, len(lengths)))
-    return TermCounts(texts, terms, counts.astype(np.float64))
+    is_edge = np.ones(len(pairs) + 1, np.bool_)
+    is_edge[1:-1] = pairs[1:] != pairs[:-1]
+    edges = is_edge.nonzero()[0]
+    terms, of_texts = np.divmod(pairs[edges[:-1]], max(1, len(sizes)))
+    counts = (edges[1:] - edges[:-1]).astype(np.float64)
+    ids.default_factory = None
+    return TermCounts(of_texts, terms, counts), ids
+
+
+def count_known(bags: Iterable[Sequence[str]], ids: Mapping[str, int]) -> list[Counter[int]]:
+    """Returns the counts of each bag's terms that have a number, by number."""
+    return [Counter(ids[term] for term in bag if term in ids) for bag in bags]
 
 
 def pack(counts: TermCounts, weights: NDArray[np.float64], ids: Mapping[str, int]) -> Index:
     """Returns an index: `chunks` and `weights` of term t are at `starts[t]:starts[t + 1]`."""
     import numpy as np
 
-    starts = np.searchsorted(counts.terms, np.arange(len(ids) + 1))
+    starts = counts.terms.searchsorted(np.arange(len(ids) + 1))
     return packed_terms(weights, counts.texts, starts, ids)
 
 
@@ -106,7 +103,7 @@ def packed_terms(
         "weights": weights,
         # Half the memory and disk of 64 bits; no document has two billion chunks.
         "chunks": chunks.astype(np.int32),
-        "starts": starts.astype(np.int64),
+        "starts": starts.astype(np.int64, copy=False),
         "terms": encoded,
     }
 
@@ -124,33 +121,26 @@ def term_ids(index: Index) -> Mapping[str, int]:
 
 
 def add_up(
-    index: Index, queries: TermCounts, weights: NDArray[np.float64], shape: tuple[int, int]
+    index: Index, queries: Iterable[Mapping[int, float]], chunks: int
 ) -> Iterator[NDArray[np.float64]]:
-    """Yields the products of the questions' weights with those of an index, by blocks of questions.
+    """Yields the scores of all chunks, shape (chunks,), for each question.
 
-    `weights` are those of the queries' terms, shape (entries,); `shape` is (questions, chunks); a
-    result has the shape (questions of the block, chunks).
+    A score is the sum, over the terms of a question, of their weights in the question, `queries`,
+    times their weights in the chunk.
     """
     import numpy as np
 
     packed: Any = index
-    questions, chunks = shape
-    order = queries.texts.argsort(kind="stable")  # the order of terms determines the sums' rounding
-    texts, terms, weights = queries.texts[order], queries.terms[order], weights[order]
-    first = packed["starts"][terms]
-    lengths = packed["starts"][terms + 1] - first
-    cost = np.cumsum(np.bincount(texts, lengths, minlength=questions) + chunks)
-    blocks = cost // _BLOCK
-    bounds = np.flatnonzero(blocks[1:] > blocks[:-1]) + 1
-    for begin, end in pairwise([0, *bounds.tolist(), questions]):
-        part = slice(*np.searchsorted(texts, (begin, end)))
-        spans = lengths[part]
-        skipped = np.cumsum(spans) - spans
-        entries = np.arange(spans.sum()) + np.repeat(first[part] - skipped, spans)
-        cells = np.repeat((texts[part] - begin) * chunks, spans) + packed["chunks"][entries]
-        products = np.repeat(weights[part], spans) * packed["weights"][entries]
-        sums: NDArray[Any] = np.bincount(cells, products, minlength=(end - begin) * chunks)
-        yield sums.reshape(end - begin, chunks)
+    starts, places, weights = packed["starts"], packed["chunks"], packed["weights"]
+    for query in queries:
+        # Sorted, since the order of terms determines the sums' rounding.
+        terms = [(slice(starts[t], starts[t + 1]), weight) for t, weight in sorted(query.items())]
+        cells = np.concatenate([places[:0], *(places[entries] for entries, _ in terms)])
+        products = [weight * weights[entries] for entries, weight in terms]
+        sums: NDArray[Any] = np.bincount(
+            cells, np.concatenate([weights[:0], *products]), minlength=chunks
+        )
+        yield sums
 
 
 class ByIndex:
@@ -175,13 +165,12 @@ class ByIndex:
 
 
 def best_chunks(
-    blocks: Iterable[NDArray[np.floating[Any]]], chunks: Sequence[Chunk], k: int
+    scores: Iterable[NDArray[np.floating[Any]]], chunks: Sequence[Chunk], k: int
 ) -> list[list[Hit]]:
-    """Returns the k best chunks of each question, from blocks of scores (questions, chunks)."""
+    """Returns the k best chunks of each question, from its scores of shape (chunks,)."""
     return [
         [Hit(chunks[i], score) for i, score in zip(best.tolist(), row[best].tolist(), strict=True)]
-        for rows in blocks
-        for row in rows
+        for row in scores
         for best in (_best(row, k),)
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from leporello.core.protocols import NonNegative, Positive, Share
@@ -76,12 +77,12 @@ class TfIdf(ByIndex):
         packed: Any = index
         if self.terms == "scikit-learn":
             bags = [*map(self._vectorizer().build_analyzer(), questions)]
-            queries, weights = self._transformed(packed, questions)
+            queries = self._transformed(packed, questions)
         else:
             bags = [question_grams(question, self.ngrams) for question in questions]
-            queries = count_known(bags, term_ids(index))
-            weights = self._weights(queries, packed["idf"])
-        scores = add_up(index, queries, weights, (len(questions), len(chunks)))
+            counts = count_known(bags, term_ids(index))
+            queries = [self._weighted(query, packed["idf"]) for query in counts]
+        scores = add_up(index, queries, len(chunks))
         return matching(best_chunks(scores, chunks, self.k), bags, "TfIdf")
 
     def _vectorizer(self, vocabulary: Mapping[str, int] | None = None) -> Any:  # noqa: ANN401 -- scikit-learn has no types
@@ -102,21 +103,26 @@ class TfIdf(ByIndex):
         ids = {term: number for number, term in enumerate(terms.tolist())}
         return {**packed_terms(weights.data, weights.indices, weights.indptr, ids), "idf": idf}
 
-    def _transformed(
-        self, index: Index, questions: Sequence[str]
-    ) -> tuple[TermCounts, NDArray[np.float64]]:
-        """Returns the questions' terms and their weights, by question."""
-        import numpy as np
-
+    def _transformed(self, index: Index, questions: Sequence[str]) -> list[dict[int, float]]:
+        """Returns the weights of each question's terms."""
         ids = term_ids(index)
         if not ids:  # no chunk has a term
-            return TermCounts(*(np.zeros(0, np.int64),) * 2, np.zeros(0)), np.zeros(0)
+            return [{} for _ in questions]
         vectorizer = self._vectorizer(ids)
         vectorizer.idf_ = index["idf"]
-        weights = vectorizer.transform(questions)
-        weights.sort_indices()
-        texts, terms = weights.nonzero()
-        return TermCounts(texts, terms, weights.data), weights.data
+        rows = vectorizer.transform(questions)
+        terms, weights = rows.indices.tolist(), rows.data.tolist()
+        bounds = pairwise(rows.indptr.tolist())
+        return [dict(zip(terms[a:b], weights[a:b], strict=True)) for a, b in bounds]
+
+    def _weighted(self, counts: Mapping[int, int], idf: NDArray[np.float64]) -> dict[int, float]:
+        """Returns the weights of one question's terms."""
+        import numpy as np
+
+        terms = sorted(counts)
+        numbers = np.array([[0, term, counts[term]] for term in terms], np.int64).reshape(-1, 3).T
+        weights = self._weights(TermCounts(numbers[0], numbers[1], numbers[2] * 1.0), idf)
+        return dict(zip(terms, weights.tolist(), strict=True))
 
     def _weights(self, bags: TermCounts, idf: NDArray[np.float64]) -> NDArray[np.float64]:
         """Returns the weights of counts as scikit-learn's transformer does, normalised per text."""
@@ -168,7 +174,7 @@ class RankBM25(ByIndex):
         import numpy as np
 
         if index is None:
-            return best_chunks(np.zeros((1, len(questions), len(chunks))), chunks, self.k)
+            return best_chunks(np.zeros((len(questions), len(chunks))), chunks, self.k)
         with np.errstate(invalid="ignore"):  # it divides 0 by 0 for a chunk without terms
             scores = (np.nan_to_num(index.get_scores(terms(question))) for question in questions)
-            return best_chunks((row[None] for row in scores), chunks, self.k)
+            return best_chunks(scores, chunks, self.k)
