@@ -59,9 +59,10 @@ class FixedTokens:
         end, last = int(cuts[0]), int(cuts[-1])
         while True:
             first = _floor(cuts, end - self.overlap)
-            if _floor(cuts, first + self.size) <= end:
+            reached = _floor(cuts, first + self.size)
+            if reached <= end:
                 first = end  # the overlap would leave no room for anything new
-            reached = max(_floor(cuts, first + self.size), _ceiling(cuts, end + 1))
+                reached = max(_floor(cuts, first + self.size), _ceiling(cuts, end + 1))
             yield first, reached
             if (end := reached) >= last:
                 return
@@ -72,12 +73,12 @@ def _cuts(tokens: NDArray[np.int64], blank: NDArray[np.bool_] | None) -> NDArray
     import numpy as np
 
     starts, ends = tokens.T
-    is_start = np.ones(len(starts), dtype=bool)
+    is_start = np.ones(len(starts) + 1, dtype=bool)  # and the end of the tokens
     # Byte-level tokenizers split an emoji or a Chinese character into several tokens.
-    is_start[1:] = starts[1:] >= np.maximum.accumulate(ends)[:-1]
+    is_start[1:-1] = starts[1:] >= np.maximum.accumulate(ends)[:-1]
     if blank is not None:
-        is_start &= ~blank[starts]
-    return np.append(np.flatnonzero(is_start), len(tokens))
+        is_start[:-1] &= ~blank[starts]
+    return is_start.nonzero()[0]
 
 
 def _floor(cuts: NDArray[np.int64], token: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import fsum, log1p
 from pathlib import Path
 
@@ -95,7 +96,7 @@ class _Overlap:
 
     def __init__(self, sentences: Sequence[frozenset[str]]) -> None:
         self.sentences = sentences
-        self._frequency = Counter(term for sentence in sentences for term in sentence)
+        self._frequency = Counter(chain.from_iterable(sentences))
 
     def shares(self, terms: Iterable[str], candidates: Iterable[frozenset[str]]) -> list[float]:
         """Returns the weighted share of the terms in each candidate, 0 to 1."""

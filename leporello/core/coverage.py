@@ -83,7 +83,8 @@ class Coverage:
         """Returns the coverage of one example."""
         hits, verbatim, passages = merge(selected), merge(read), merge(stood_for)
         # By union: text that is read twice, in overlapping chunks, counts once.
-        read_count, read_or_represented = covered(verbatim), covered((*verbatim, *passages))
+        read_count = sum(map(len, verbatim))
+        read_or_represented = covered((*verbatim, *passages)) if passages else read_count
         used = covered((*hits, *verbatim, *passages))
         unchunked = min(unchunked, characters - used)  # a combiner may read outside all chunks
         # Loaders leave it out: otherwise every chunker would have to know of it (decision 33).
@@ -167,10 +168,11 @@ def merge(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Returns the union of spans: ascending, non-empty and not adjacent to each other."""
     merged: list[Span] = []
     # A key is faster: each comparison of spans would create two tuples.
-    for span in sorted((span for span in spans if span.start < span.end), key=_PLACE):
+    for span in sorted(spans, key=_PLACE):
         if merged and span.start <= merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
-        else:
+            if span.end > merged[-1].end:
+                merged[-1] = Span(merged[-1].start, span.end)
+        elif span.start < span.end:
             merged.append(span)
     return tuple(merged)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from json import dumps, loads  # by name: a stage may replace functions of modules
 from pathlib import Path
 from typing import Any
-from zlib import compress, crc32, decompress
+from zlib import DEFLATED, compressobj, crc32, decompress
 
 from leporello.core.errors import UserError
 from leporello.engine.results.finished import FinishedRow
@@ -22,8 +22,9 @@ CREATE TABLE passages (document INTEGER PRIMARY KEY, sha256 TEXT, data BLOB, crc
 DONE = "number, id, failed, data, crc"
 FORM = 5  # version of the table layout
 _BETWEEN = b"\0"  # between the lines of an example: JSON escapes it
-# Level and window of the compression: larger ones are slower and save little of these short texts.
-_COMPRESSION = 1, 12
+# Level, method, window and memory of the compression: larger ones are slower and save little of
+# these short texts.
+_COMPRESSION = 1, DEFLATED, 12, 5
 # Network file systems release locks late, and a viewer reads for seconds at most.
 _PATIENCE = 60.0  # seconds to wait for another process that uses the file
 # A damaged schema appears as a plain SQL error: a table or column does not exist.
@@ -132,7 +133,7 @@ def done_rows(
 
 def stored_row(row: FinishedRow) -> tuple[object, ...]:
     """Returns the values of the columns `DONE` for a finished example."""
-    example_id, data = utf8(row.id), compress(_BETWEEN.join(row.lines), *_COMPRESSION)
+    example_id, data = utf8(row.id), _compressed(_BETWEEN.join(row.lines))
     crc = _crc_of(row.number, row.failed, example_id, data)
     return row.number, example_id, row.failed, data, crc
 
@@ -152,7 +153,12 @@ def checked(data: bytes | None, crc: int) -> Any:  # noqa: ANN401 -- JSON
 
 def encoded(value: object) -> bytes:
     """Returns a value as compressed JSON."""
-    return compress(dumps(value, separators=(",", ":")).encode(), *_COMPRESSION)
+    return _compressed(dumps(value, separators=(",", ":")).encode())
+
+
+def _compressed(data: bytes) -> bytes:
+    compressor = compressobj(*_COMPRESSION)
+    return compressor.compress(data) + compressor.flush()
 
 
 def utf8(text: str) -> bytes:

@@ -207,13 +207,11 @@ class Summary:
         if example.failure:
             self.failures[example.failure] += 1
             return
-        self._counts.update(
-            predictions=1,
-            withheld=int(example.abstained),
-            empty=int(example.empty),
-            noted=int(bool(example.notes)),
-            cured=int(any(note.startswith(CURED) for note in example.notes)),
-        )
+        self._counts["predictions"] += 1
+        self._counts["withheld"] += example.abstained
+        self._counts["empty"] += example.empty
+        self._counts["noted"] += bool(example.notes)
+        self._counts["cured"] += any(note.startswith(CURED) for note in example.notes)
         self._tuned |= self.tuned_on & {shortened(example.document)}
         self._answers += answers_of([example], self.metrics)
         self._notes.update(example.notes)

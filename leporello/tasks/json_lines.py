@@ -219,9 +219,9 @@ class JsonLines(LaidOut):
                     row = reader.source.row(line)
                 except RowError:
                     raise self._changed() from None
-                # One string for all rows: a book may have 300 questions.
-                text = row.document if text is None else text
-                if row.document == text is not None:
+                if text is None:
+                    text = row.document
+                elif row.document == text:  # one string for all rows: a book may have 300 questions
                     row = row.model_copy(update={"document": text})
                 large = _TOO_LARGE.format(self.max_row_bytes) if line.content is None else ""
                 rows.append(_RowAt(line.number, row, large))

@@ -16,6 +16,7 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
+@lru_cache(8)  # several metrics compare the same texts
 def normalise(text: str) -> str:
     """Normalises a text as SQuAD v1.1's `evaluate-v1.1.py` does before comparing answers.
 

@@ -87,17 +87,16 @@ def _codes(text: str) -> Iterator[NDArray[np.uint32]]:
 
 def _between_blanks(text: str) -> NDArray[np.int64]:
     """Returns the offsets of runs of non-blank characters."""
-    import numpy as np
-
     blank = white_mask(f" {text} ")  # so that no word begins or ends the text
-    return np.flatnonzero(blank[:-2] != blank[1:-1]).reshape(-1, 2)
+    edges: NDArray[np.int64] = (blank[:-2] != blank[1:-1]).nonzero()[0]
+    return edges.reshape(-1, 2)
 
 
 def _divided(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:
     """Divides tokens of more than 40 characters, unless they are white space."""
     import numpy as np
 
-    long = np.flatnonzero(offsets[:, 1] - offsets[:, 0] > _LONGEST)
+    long = (offsets[:, 1] - offsets[:, 0] > _LONGEST).nonzero()[0]
     if not long.size:
         return offsets
     pieces = {i: [m.span() for m in _PART.finditer(text, *offsets[i])] for i in long.tolist()}

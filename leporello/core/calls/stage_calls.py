@@ -180,7 +180,8 @@ def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Ch
 def _chunk(name: str, document: Document, span: object) -> Chunk:
     if not isinstance(span, Span):
         raise StageError(f"{name} yielded {_show(span)}; it must yield Span(start, end)")
-    if not (isinstance(span.start, Integral) and isinstance(span.end, Integral)):
+    # `int` first: a check against an abstract class takes as long as all others of a span.
+    if not (isinstance(span.start, (int, Integral)) and isinstance(span.end, (int, Integral))):
         raise StageError(f"{name} yielded ({span.start}, {span.end}); a span has whole numbers")
     if span.end > len(document.text):
         raise StageError(
