@@ -191,7 +191,7 @@ class BM25(ByIndex):
 
         if not len(bags.counts):
             return bags.counts
-        idf = np.log1p((len(lengths) - holding + 0.5) / (holding + 0.5))
+        idf = np.log1p((len(lengths) + 0.5 - holding) / (holding + 0.5))
         discount = self.k1 * (1 - self.b + self.b * lengths / (lengths.sum() / len(lengths)))
         saturated = bags.counts * (self.k1 + 1) / (bags.counts + discount[bags.texts])
         weights: NDArray[np.float64] = saturated * idf[bags.terms]

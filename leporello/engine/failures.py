@@ -8,7 +8,7 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from faulthandler import cancel_dump_traceback_later, dump_traceback_later
 from os import _exit
@@ -195,13 +195,13 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
     """Raises TimeoutError in the block once its time is over; limits do not nest."""
 
     def __init__(self, seconds: float | None) -> None:
-        limit: AbstractContextManager[None] = nullcontext()
-        self._limit = limit if seconds is None else _limited(seconds)
+        self._limit = None if seconds is None else _limited(seconds)
         self._process = os.getpid()
 
     def __enter__(self) -> None:
         """Starts the limit; raises UserError outside the main thread, which alone gets signals."""
-        self._limit.__enter__()
+        if self._limit is not None:
+            self._limit.__enter__()
 
     def __exit__(
         self,
@@ -210,7 +210,8 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
         trace: TracebackType | None,
     ) -> None:
         try:
-            self._limit.__exit__(kind, error, trace)
+            if self._limit is not None:
+                self._limit.__exit__(kind, error, trace)
         finally:
             if os.getpid() != self._process:  # a stage has forked: the copy is not a worker
                 _exit(0)

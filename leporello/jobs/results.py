@@ -213,7 +213,8 @@ class Summary:
         self._counts["noted"] += bool(example.notes)
         self._counts["cured"] += any(note.startswith(CURED) for note in example.notes)
         self._tuned |= self.tuned_on & {shortened(example.document)}
-        self._answers += answers_of([example], self.metrics)
+        if example.confidence is not None:
+            self._answers += answers_of([example], self.metrics)
         self._notes.update(example.notes)
         for role, cost in example.roles.items():
             self._roles[role].update({name: n for name, n in cost.items() if n is not None})

@@ -280,8 +280,8 @@ def _answer_span(name: str, span: object, read: Read) -> Span:
     """Returns the span of an answer, checked to be within one chunk of the read."""
     if not isinstance(span, Span):
         raise StageError(f"{name}.read gave the span {_show(span)}; it must be a Span or None")
-    spans = [passage.span for passage in read.passages if isinstance(passage, Chunk)]
-    if not any(chunk.start <= span.start and span.end <= chunk.end for chunk in spans):
+    chunks = (passage for passage in read.passages if isinstance(passage, Chunk))
+    if not any(chunk.start <= span.start and span.end <= chunk.end for chunk in chunks):
         raise StageError(
             f"{name}.read gave the span ({span.start}, {span.end}),"
             " which is not within one of the chunks that it was given"

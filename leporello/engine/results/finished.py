@@ -35,8 +35,9 @@ TRACEBACKS = "tracebacks"  # the folder beside failures.jsonl
 # Fields of a prediction that rows omit if they are empty.
 _DERIVED = ("stood_for", "passages", "confidence", "abstained")
 
-# NaN is not JSON: raise here instead of in another program that reads the file.
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+# NaN is not JSON: raise here instead of in another program that reads the file. Without a check for
+# values that contain themselves, which raise RecursionError.
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
 
 
 def prediction_of(

@@ -126,11 +126,9 @@ class Row(BaseModel):
     @cached_property
     def content(self) -> str:
         """Path or hash that identifies the document's text; empty if the row has no document."""
-        if self.source:
-            return f"path-{as_posix_path(self.source)}"
-        if self.document is None:
-            return ""
-        return f"text-{hashlib.sha256(self.document.encode()).hexdigest()[:16]}"
+        if self.document is not None:
+            return f"text-{hashlib.sha256(self.document.encode()).hexdigest()[:16]}"
+        return f"path-{as_posix_path(self.source)}" if self.source else ""
 
 
 def as_posix_path(path: str) -> str:
