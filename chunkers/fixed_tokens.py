@@ -41,6 +41,9 @@ class FixedTokens:
         """Yields the spans in document order."""
         text = document.text
         tokens = document.tokens(tokenizer(self.tokenizer))
+        if len(tokens) <= self.size:
+            yield from _trimmed(text, 0, len(text))
+            return
         cuts = _cuts(tokens, self._white(document))
         for first, end in self._runs(cuts):
             start = int(tokens[first, 0]) if first > cuts[0] else 0

@@ -101,7 +101,7 @@ class _Overlap:
     def shares(self, terms: Iterable[str], candidates: Iterable[frozenset[str]]) -> list[float]:
         """Returns the weighted share of the terms in each candidate, 0 to 1."""
         count = len(self.sentences)
-        weights = {term: log1p(count / max(1, self._frequency[term])) for term in terms}
+        weights = {term: log1p(count / self._frequency.get(term, 1)) for term in terms}
         # Exact sums, since the order of terms in a set may vary.
         total = fsum(weights.values()) or 1.0
         shared = (weights.keys() & candidate for candidate in candidates)

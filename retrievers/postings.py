@@ -137,9 +137,8 @@ def add_up(
         terms = [(slice(starts[t], starts[t + 1]), weight) for t, weight in sorted(query.items())]
         cells = np.concatenate([places[:0], *(places[entries] for entries, _ in terms)])
         products = [weight * weights[entries] for entries, weight in terms]
-        sums: NDArray[Any] = np.bincount(
-            cells, np.concatenate([weights[:0], *products]), minlength=chunks
-        )
+        values = np.concatenate([weights[:0], *products])
+        sums: NDArray[Any] = np.bincount(cells, values, minlength=chunks)
         yield sums
 
 

@@ -29,7 +29,9 @@ def normalise(text: str) -> str:
 
 def token_f1(guess: Sequence[str], reference: Sequence[str]) -> float:
     """Returns the F1 of two lists of words, 0 to 1; 0 if they share no word."""
-    shared = (Counter(guess) & Counter(reference)).total()
+    guessed, expected = Counter(guess), Counter(reference)
+    # Not `&` of the counters, which calls a function for each word that the reference lacks.
+    shared = sum(min(guessed[w], expected[w]) for w in guessed.keys() & expected.keys())
     return 2 * shared / (len(guess) + len(reference)) if shared else 0.0
 
 

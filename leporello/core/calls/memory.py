@@ -161,7 +161,7 @@ def read_only(index: Any) -> Any:  # noqa: ANN401 -- `index` may return any obje
     """Returns an index with read-only arrays, like the arrays of a cached index."""
     import numpy as np
 
-    if type(index) is np.ndarray:
+    if type(index) is np.ndarray and index.flags.writeable:
         index = index.view()
         index.flags.writeable = False
     elif type(index) is dict:

@@ -218,13 +218,12 @@ class FinishedExample:
     ) -> FinishedExample:
         """Returns an example that has a prediction; raises if JSON cannot represent a value."""
         way = ", ".join(way_of(prediction.raw))
-        coverage = prediction.coverage
         statistics = ExampleStatistics(
             number,
             prediction.id,
             scored[0],
             document=prediction.document_sha256,
-            coverage={name: getattr(coverage, name) for name in coverage.__slots__},
+            coverage=_fields(prediction.coverage),
             empty=not prediction.prediction,
             notes=notes,
             faults=scored[1],

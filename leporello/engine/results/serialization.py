@@ -50,7 +50,7 @@ def reads_to_columns(reads: Sequence[tuple[int, Read]]) -> dict[str, JSON]:
             values[name] = [getattr(read, name) for _, read in reads]
     values["choices"] = [[*read.choices] for _, read in reads]
     values["pair"] = [pair_of(read) for _, read in reads]
-    columns = _without_defaults(values, _READ)
+    columns = _columns(values, _READ)
     return {"count": len(reads), "passages": passages, "of": _by_position(rows), **columns}
 
 
@@ -132,7 +132,7 @@ def outputs_to_columns(replies: Sequence[tuple[Read, Reply]]) -> dict[str, JSON]
     values["span"] = [None if span is None else [span.start, span.end] for span in spans]
     values["error"] = [str(r) if isinstance(r, ReadError) else None for _, r in replies]
     values["traceback"] = [r.trace if isinstance(r, ReadError) else "" for _, r in replies]
-    return _without_defaults(values, _OUTPUT)
+    return _columns(values, _OUTPUT)
 
 
 def _read_spans(read: Read, output: Output) -> JSON:
@@ -194,9 +194,7 @@ def calls_from_row(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _without_defaults(
-    values: Mapping[str, list[JSON]], defaults: Mapping[str, JSON]
-) -> dict[str, JSON]:
+def _columns(values: Mapping[str, list[JSON]], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
     return {n: _packed(c) for n, c in values.items() if c.count(defaults[n]) < len(c)}
 
 
