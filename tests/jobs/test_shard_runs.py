@@ -51,9 +51,9 @@ def unbroken(expected: Path, tmp_path: Path) -> Path:
 
 
 def test_the_same_bytes_in_any_process(config: Path, tmp_path: Path) -> None:
-    run_lamps(config, tmp_path / "unbroken", *PIPELINES)
+    run_lamps(config, tmp_path / "unbroken", *PIPELINES, limit=64)
     for name, options in {"one": {"workers": 1, "selectors": 1}, "two": {"workers": 2}}.items():
-        run_lamps(config, tmp_path / name, *PIPELINES, **options)
+        run_lamps(config, tmp_path / name, *PIPELINES, limit=64, **options)
         same_bytes(tmp_path / name, tmp_path / "unbroken", *PIPELINES)
 
 

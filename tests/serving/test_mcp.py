@@ -2,14 +2,14 @@
 
 import asyncio
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import command, leporello
 
-mcp = pytest.importorskip("mcp")
-
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="needs mcp")
 TEXT = "# Office\n\nAnn found the fax.\n\n# Harbour\n\nNed has a boat. \\ud800\n"
 NOISY = """
 import sys
@@ -27,6 +27,8 @@ class Noisy(BestSentence):
 
 
 def test_an_agent_asks_a_document(tmp_path: Path) -> None:
+    import mcp  # takes seconds, so not where each process of the tests would import it
+
     (tmp_path / "noisy.py").write_text(NOISY, "utf-8")
     (tmp_path / "a.md").write_text(TEXT, "utf-8")
     config = tmp_path / "own.yaml"
