@@ -44,7 +44,7 @@ def test_an_agent_asks_a_document(tmp_path: Path) -> None:
 
     async def talk() -> list[Any]:
         async with mcp.Client(server) as client:
-            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+            tools: dict[str, Any] = {tool.name: tool for tool in (await client.list_tools()).tools}
             assert [*tools] == ["ask", "passages", "outline"]
             assert all(tool.annotations.read_only_hint for tool in tools.values())
             assert tools["ask"].input_schema["required"] == ["question"]

@@ -54,12 +54,6 @@ def test_no_other_batches_cost_less(
         assert total == min(costs, default=0)
 
 
-@pytest.fixture(autouse=True)
-def _no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Collecting the garbage of all earlier tests takes seconds."""
-    monkeypatch.setattr("gc.collect", lambda: 0)
-
-
 def budget(tokens: int = 1000) -> TokenBudget:
     return TokenBudget(tokens, lambda: tokens)
 
