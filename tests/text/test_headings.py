@@ -40,11 +40,6 @@ FORMS = {
     "underlines and overlines": (
         "=====\nTides\n===== | * | Ropes\n~~~~~ | * | 2.  Knots\n^^^^^^^^^ | *",
         "Tides | >Ropes | >>2.  Knots"),
-    "LaTeX": (
-        f"\\section{{Ropes}}\n{BODY}\\subsection*[Short]{{On \\emph{{knots}}}}\n{BODY}"
-        f"\\section{{Chains}}\n{BODY}\\appendix\n\\section{{Proofs}}\n{BODY}"
-        "\\begin{thebibliography}{9}",
-        "Ropes | >On \\emph{knots} | Chains | Appendix | >Proofs | Bibliography"),
     "numbers": (
         "1 Ropes | * | 1.1 Knots | * | 1.1.1 Bends | * | 2 Chains | *",
         "1 Ropes | >1.1 Knots | >>1.1.1 Bends | 2 Chains"),
@@ -174,7 +169,7 @@ def test_a_thesis_of_muld() -> None:
 PIECES = (
     "1 Foo\n", "1.1 Foo\n", "2 Bar\n", "# A\n", "## B\n", "Abstract\n", "====\n", "---\n",
     "CHAPTER I\n", "Part 2\n", "I\n", "A.1 Foo\n", "ALL CAPS\n", "text.\n", "\n", "\n", "\r", "\f",
-    "```\n", "\\section{A", "\\appendix\n", "x" * 130, "\ufeff", "\ud800", "\u2028",
+    "```\n", "x" * 130, "\ufeff", "\ud800", "\u2028",
     "1 Foo ... 3\n", "   ", "\t", "猫\n", "Contents\n", " 12\n", "\x00",
 )  # fmt: skip
 

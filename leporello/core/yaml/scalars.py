@@ -18,10 +18,9 @@ from leporello.core.files import atomically
 
 Scalar: TypeAlias = bool | int | float | str | None
 
-STANDARD = "tag:yaml.org,2002:"  # prefix of the schema's tags, such as `!!int`
-TAGS: Mapping[type, str] = {
-    NoneType: f"{STANDARD}null",
-    **{kind: STANDARD + kind.__name__ for kind in (bool, int, float, str)},
+_TAGS: Mapping[type, str] = {
+    NoneType: "tag:yaml.org,2002:null",
+    **{kind: f"tag:yaml.org,2002:{kind.__name__}" for kind in (bool, int, float, str)},
 }
 _WORDS: Mapping[str, bool | float | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -54,18 +53,6 @@ def scalar_of(text: str) -> Scalar:
     return integer(text, base) if is_integer else real(text)
 
 
-def typed_scalar(text: str, tag: str | None) -> Scalar:
-    """Returns the value of a scalar with a tag, such as `!!int 5`; else raises ValueError."""
-    if tag in (None, TAGS[str]) or tag not in TAGS.values():
-        return text
-    value = scalar_of(text)
-    if tag == TAGS[float] and type(value) is int:
-        return float(value)
-    if TAGS[type(value)] != tag:
-        raise ValueError(f"{text!r:.60} is not a value of the type of its tag")
-    return value
-
-
 class _Dumper(yaml.SafeDumper):
     """Quotes texts that YAML 1.2, or 1.1 as in most programs, would read as another type."""
 
@@ -76,20 +63,20 @@ class _Dumper(yaml.SafeDumper):
         try:
             value = scalar_of(value)
         except ValueError:  # the number is too long
-            return TAGS[int]
-        return tag if isinstance(value, str) else TAGS[type(value)]
+            return _TAGS[int]
+        return tag if isinstance(value, str) else _TAGS[type(value)]
 
 
 def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
     style = None if value.isprintable() else '"'  # other styles change some kinds of line breaks
-    return dumper.represent_scalar(TAGS[str], value, style)
+    return dumper.represent_scalar(_TAGS[str], value, style)
 
 
 def _number(dumper: _Dumper, value: float) -> yaml.ScalarNode:
     if not math.isfinite(value):
         return dumper.represent_float(value)
     # PyYAML's `represent_float` would add the dot that YAML 1.1 requires.
-    return dumper.represent_scalar(TAGS[float], repr(value))
+    return dumper.represent_scalar(_TAGS[float], repr(value))
 
 
 _Dumper.add_representer(str, _text)

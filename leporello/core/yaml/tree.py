@@ -21,12 +21,10 @@ from leporello.core.environment.input_limits import (
 from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.files import opened
 from leporello.core.records import JSON
-from leporello.core.yaml.scalars import STANDARD, TAGS, Scalar, scalar_of, typed_scalar
+from leporello.core.yaml.scalars import Scalar, scalar_of
 
 ConfigSource: TypeAlias = Path | Mapping[str, Any]
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # some builds lack libyaml
-# Tags cannot create objects: a config names classes only under the key `class`. Dates are text.
-_ALLOWED = {"!", *TAGS.values(), *(STANDARD + name for name in ("seq", "map", "timestamp"))}
 _TOO_DEEP = f"is nested too deeply: at most {CONFIG_DEPTH} mappings and lists within each other"
 _TOO_MANY = f"with its aliases has more than {CONFIG_NODES:,} mappings, lists and values"
 _LONGEST = 1_000  # letters of a message, which may quote the file
@@ -179,15 +177,14 @@ class _TreeBuilder:
     def value(
         self, event: yaml.ScalarEvent | yaml.CollectionStartEvent, depth: int
     ) -> dict[str, Tree] | list[Tree] | Scalar:
-        if event.tag and event.tag not in _ALLOWED:
-            self.fault(event, f"the tag {event.tag!r} is not allowed; plain YAML only")
+        if event.tag:
+            self.fault(event, f"the tag {event.tag!r} is not allowed; quote a value that is text")
         if isinstance(event, yaml.MappingStartEvent):
             return dict(self.pairs(depth + 1))
         if isinstance(event, yaml.CollectionStartEvent):
             return [self.node(child, depth + 1) for child in self.until(yaml.SequenceEndEvent)]
         try:
-            text, is_plain = event.value, event.implicit[0]
-            return scalar_of(text) if is_plain else typed_scalar(text, event.tag)
+            return scalar_of(event.value) if event.implicit[0] else event.value
         except ValueError as error:
             self.fault(event, str(error))
             return None

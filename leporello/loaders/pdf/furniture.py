@@ -1,12 +1,11 @@
 """Finds page headers, footers and page numbers: lines that recur at the edges of pages."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from operator import itemgetter
 
 from leporello.loaders.pdf.layout import PageLine
+from leporello.text.headings.labels import roman_value
 
 HEAD, NUMBER = "running head or foot", "page number"
 
@@ -19,8 +18,6 @@ _NUMBER_WORDS, _NUMBER_LENGTH = 4, 12  # page 3 of 12
 _CLOSE = 2 * (_PAGES - 1)  # pages from the first to the last of them: some have no number
 _AROUND_WORDS = "|-–—·•.,:;()[]/~*"
 _BUCKET = 6.0  # points by which the height of headers may vary
-_ROMAN = re.compile(r"(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
-_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _AROUND = frozenset(
     ("page", "p", "pg", "seite", "s", "página", "pagina", "of", "von", "de", "sur", "di")
 )
@@ -157,7 +154,5 @@ def _number(word: str) -> tuple[bool, int]:
     """Returns whether a word is a Roman number, and its value; 0 if it is not a number."""
     if word.isdecimal():
         return False, 0 if word[0] == "0" else int(word[:6])
-    if word[0] not in _DIGITS or not _ROMAN.fullmatch(word):
-        return False, 0
-    values = [_DIGITS[letter] for letter in word] + [0]
-    return True, sum(v if v >= after else -v for v, after in pairwise(values))
+    number = roman_value(word.upper())
+    return number > 0, number

@@ -3,15 +3,11 @@
 import re
 from collections.abc import Sequence
 
+from leporello.loaders.figures import raised
+
 _RAISED = 0.12  # of a glyph's height: smaller distances from the baseline are within a line
 SMALLER = 0.93  # of the height of the type: a smaller glyph
 TOUCHING = 0.15  # of the type's size: smaller gaps are within a word
-_ORDINALS = frozenset(
-    "st nd rd th er ère re e ème me eme o a os as º ª te ter ter. e.".split()  # noqa: SIM905
-)
-_TITLES = frozenset(("me", "mes", "lle", "lles", "gr", "rs", "ve"))
-_NUMERAL = re.compile(r".*\d|(?:.*\W)?[IVXLCDM]+", re.S)
-_OPERATION = re.compile(r"\w[+−–-]\w")
 _ISOTOPE = re.compile(r"[A-Z][a-z]?(?![^\W\d_])")
 _ABOVE = re.compile(r"(|.*\s|.*(?=\^))\^?(\d+)", re.S)
 _MARK = re.compile(r"(.*)\^(\S+)", re.S)
@@ -32,7 +28,8 @@ def attached(before: str, last: int, text: str, now: int) -> str:
     `last` is the level of the end of `before`, `now` that of `text`.
     """
     if now > 0:
-        return before + (text if last > 0 else _raised(before, text))
+        first, end = ("", "") if last > 0 else raised(text)
+        return before + first + text + end
     figures = before[-1:].isdigit() and text[:1].isdigit()
     if last > 0 and (mark := _MARK.fullmatch(before)):
         return _after_mark(mark[1], mark[2], text)
@@ -50,23 +47,12 @@ def fraction(before: str, runs: Sequence[tuple[str, int]]) -> str:
     return f"{above[1]}{' ' * above[1][-1:].isdigit()}{above[2]}/{below}"
 
 
-def _raised(before: str, text: str) -> str:
-    """Returns raised text with a sign; ordinals, titles and signs have none."""
-    if not any(map(str.isalnum, text)) and text not in ("+", "-", "−"):
-        return text
-    if text.lower() in _ORDINALS and _NUMERAL.fullmatch(before):
-        return text
-    if text in _TITLES and before[-1:].isupper():
-        return text
-    return f"^({text})" if _OPERATION.search(text) else f"^{text}"
-
-
-def _after_mark(base: str, raised: str, text: str) -> str:
+def _after_mark(base: str, mark: str, text: str) -> str:
     """Appends text to a base with a raised mark."""
-    if text[0] in "/⁄" and raised.isdigit():  # a fraction
-        return f"{base}{' ' * base[-1:].isdigit()}{raised}{text}"
-    if raised.isalpha() and text[0].isalpha():  # a logo
-        return base + raised + text
+    if text[0] in "/⁄" and mark.isdigit():  # a fraction
+        return f"{base}{' ' * base[-1:].isdigit()}{mark}{text}"
+    if mark.isalpha() and text[0].isalpha():  # a logo
+        return base + mark + text
     leads = not base or base[-1].isspace()
     glued = not text[0].isalnum() or (leads and _ISOTOPE.match(text))
-    return f"{base}^{raised}{'' if glued else ' '}{text}"
+    return f"{base}^{mark}{'' if glued else ' '}{text}"

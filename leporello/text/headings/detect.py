@@ -1,7 +1,7 @@
 """Detects headings in plain text, and where the section under each heading ends.
 
-If a text has markup, it decides: sections that a loader read (Markdown, HTML), or `#`, underlines
-and LaTeX commands in the text itself. Otherwise headings are recognised by their words, by blank
+If a text has markup, it decides: sections that a loader read (Markdown, HTML), or `#` and
+underlines in the text itself. Otherwise headings are recognised by their words, by blank
 lines and indentation around them, and by consecutive numbers. docs/decisions/0013-sections.md
 """
 
@@ -63,16 +63,8 @@ def _bare_sections(document: Document) -> frozenset[Section]:
         for above, below in pairwise(headings(document))
         if below.level > above.level
         and below.start - above.start < len(above.title) + _MARKS
-        and _is_only_heading(document.text[above.start : below.start], above.title)
+        and _letters(document.text[above.start : below.start]) == _letters(above.title)
     )
-
-
-def _is_only_heading(text: str, title: str) -> bool:
-    """Returns whether a text contains only a title, perhaps with the LaTeX command before it."""
-    line = text.strip()
-    if line.startswith("\\") and len(line.splitlines()) == 1:
-        return _letters(line).endswith(_letters(title))
-    return _letters(line) == _letters(title)
 
 
 def _letters(text: str) -> str:

@@ -153,7 +153,7 @@ def _number(text: str, *, letters: bool) -> tuple[str, int] | None:
         return "1", int(text)
     if len(text) == 1 and text.isascii() and text.isupper() and (letters or text not in "IVX"):
         return "A", ord(text) - ord("A") + 1
-    if (text.isupper() or text.islower()) and (roman := _roman(text.upper())):
+    if (text.isupper() or text.islower()) and (roman := roman_value(text.upper())):
         return "I", roman
     tens, _, ones = text.casefold().partition("-")
     value = _TENS.get(tens, 0) + _NUMBERS.get(ones, 0) if ones else _NUMBERS.get(tens)
@@ -161,8 +161,8 @@ def _number(text: str, *, letters: bool) -> tuple[str, int] | None:
     return ("1", value) if value else None
 
 
-def _roman(text: str) -> int:
-    """Returns the value of a Roman number up to 399, or 0."""
+def roman_value(text: str) -> int:
+    """Returns the value of a Roman number in capitals up to 399; 0 for other texts."""
     if not _ROMAN.fullmatch(text):
         return 0
     values = [_ROMAN_VALUES[letter] for letter in text]

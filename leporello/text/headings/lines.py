@@ -116,14 +116,8 @@ def is_title(text: str) -> bool:
     return any(character.isalpha() for character in text)
 
 
-_ENVIRONMENT = -1  # placeholder level of LaTeX environments, replaced by the topmost level
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*))?$")
 _CLOSING = re.compile(r"(?<![ \t])[ \t]++#++$|^#++$")
-_LATEX = re.compile(
-    r"\\(part|chapter|section|subsection|subsubsection)\*?(?:\[[^\[\]]*\])?\{(.*)"
-    r"|\\begin\{(abstract|thebibliography)\}|\\(appendix)\b"
-)
-_LATEX_LEVELS = {"part": 0, "chapter": 2, "section": 3, "subsection": 4, "subsubsection": 5}
 _RULE = 3  # characters `=` that suffice under a longer title
 _UNDERLINES = "=-~^*+\"'`.:_#"
 
@@ -135,19 +129,15 @@ def marked(lines: TextLines) -> list[HeadingCandidate]:
     for line, text in enumerate(lines.texts):
         if text and (heading := _heading(lines, line, styles)) and line not in lines.fenced:
             candidates.append(heading)
-    return _levelled(_with_environments(_without_commands(candidates)))
+    return _levelled(_without_comments(candidates))
 
 
 def _heading(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCandidate | None:
-    first = lines.texts[line][0]
-    if first == "#" and (heading := _atx(lines, line)):
-        return heading
-    if first == "\\":
-        return _latex(lines.texts[line], line)
-    return underlined(lines, line, styles)
+    heading = _atx(lines, line) if lines.texts[line][0] == "#" else None
+    return heading or underlined(lines, line, styles)
 
 
-def _without_commands(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
+def _without_comments(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
     """Leaves out lines with `#` before a small letter if no heading has `##`: they are comments."""
     # In code and configuration files a `#` begins a comment, but hardly ever `##`.
     if any(heading.level > 1 for heading in candidates):
@@ -165,22 +155,6 @@ def _atx(lines: TextLines, line: int) -> HeadingCandidate | None:
             return None
     title = _CLOSING.sub("", mark[2] or "").strip()
     return HeadingCandidate(line, title, "mark", len(mark[1]), label_of(title))
-
-
-def _latex(text: str, line: int) -> HeadingCandidate | None:
-    if not (command := _LATEX.match(text[: 4 * LONGEST])):
-        return None
-    if environment := command[3] or command[4]:
-        title = {"thebibliography": "Bibliography"}.get(environment, environment.capitalize())
-        return HeadingCandidate(line, title, "mark", _ENVIRONMENT)
-    title, depth = "", 1
-    # A title may contain braces: `\section{The \emph{Iliad}}`.
-    for character in command[2]:
-        depth += {"{": 1, "}": -1}.get(character, 0)
-        if not depth:
-            break
-        title += character
-    return HeadingCandidate(line, title.strip(), "mark", _LATEX_LEVELS[command[1]])
 
 
 def underlined(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCandidate | None:
@@ -212,7 +186,7 @@ def _can_be_underlined(title: str) -> bool:
     label = label_of(title)
     words = (label and label.title) or title
     has_gap = any(gap in words for gap in ("  ", "\t", "|"))
-    if has_gap or title[0] in "-*+>|#\\" or title[-1] in ".,;":
+    if has_gap or title[0] in "-*+>|#" or title[-1] in ".,;":
         return False
     return any(character.isalnum() for character in title) and not _LEADER.search(words)
 
@@ -226,15 +200,3 @@ def _levelled(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
         if first.level < deeper and (first.label or is_name(first.title)):
             return [replace(first, level=deeper), *following]
     return candidates
-
-
-def _with_environments(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    r"""Puts LaTeX environments on the topmost level, and headings after `\appendix` below it."""
-    top = min((h.level for h in candidates if h.level != _ENVIRONMENT), default=1)
-    inside, levelled = 0, []
-    for heading in candidates:
-        if heading.level == _ENVIRONMENT:
-            inside = int(heading.title == "Appendix")
-        level = top if heading.level == _ENVIRONMENT else heading.level + inside
-        levelled.append(replace(heading, level=level))
-    return levelled
