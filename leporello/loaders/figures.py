@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 _DEEPEST = 60  # elements within each other; only the text of deeper elements is read
 _LONGEST = 30  # pieces of raised or lowered text; what is longer is not a figure
-_POWER = re.compile(r"[-+−–±]?[\w.,'′]+(?:[-–]\d+)?[-+−]?|\S")  # needs no parentheses
+_POWER = re.compile(r"[-+−–±]?[\w.,'′]+(?:[-–]\d+)?[-+−)]?|\S")  # needs no parentheses
 # Parts of a fraction that need no parentheses: a number, a name, each with a power; and its base.
 _OPERAND = re.compile(r"(?:[-+−]?\d[\d.,]*[%!]?|[^\W\d]\w*)(?:\^[-−]?\w+)?|√?\([^()]*\)")
 _BASE = re.compile(r"[\w.,′]*|.|√?\([^()]*\)", re.DOTALL)
