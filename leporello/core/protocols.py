@@ -130,7 +130,7 @@ class RendersPrompt(Protocol):
 
 
 class Batching(Protocol):
-    """Micro-batches that a reader packs from its reads."""
+    """Micro-batches that a reader packs: its attribute `batching`, which may be None."""
 
     @property
     def finds(self) -> bool:
@@ -151,18 +151,8 @@ class Batching(Protocol):
 
 
 @runtime_checkable
-class PacksBatches(Protocol):
-    """Optional: readers that pack micro-batches."""
-
-    @property
-    def batching(self) -> Batching | None:
-        """The micro-batches; None if the reader's parameters disable them."""
-        ...
-
-
-@runtime_checkable
 class SharesLimits(Protocol):
-    """Optional: readers whose limits apply to a run as a whole, across all its processes."""
+    """Optional: readers of servers, whose limits apply to all processes of a run together."""
 
     @property
     def budget(self) -> Budget:
@@ -181,11 +171,6 @@ class SharesLimits(Protocol):
         `budget` replaces the spending limits; once it is spent, `read` raises `BudgetSpentError`.
         """
         ...
-
-
-@runtime_checkable
-class CancelsReads(Protocol):
-    """Optional: readers that wait for a server and can stop waiting."""
 
     def cancel(self) -> None:
         """Cancels the current reads of all threads: they raise `CancelledError`.

@@ -20,7 +20,7 @@ from leporello.core.calls.contracts import batching_of, load_models
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
-from leporello.core.protocols import CancelsReads, SharesLimits
+from leporello.core.protocols import SharesLimits
 from leporello.core.secrets import redact
 from leporello.engine.failures import be_watched, error_text
 from leporello.engine.limits import AttemptLog
@@ -99,7 +99,7 @@ class ShardWorker:
     def close(self) -> None:
         """Ends the selecting processes, and cancels reads in other threads."""
         for reader in self._stages.readers.values():
-            if isinstance(reader, CancelsReads):
+            if isinstance(reader, SharesLimits):
                 reader.cancel()
         self._resources.close()
 

@@ -181,7 +181,7 @@ class Endpoint(PromptedReader):
         self._account.share(budget)
 
     def cancel(self) -> None:
-        """Cancels all pending reads; see `CancelsReads`."""
+        """Cancels all pending reads; see `SharesLimits`."""
         if client := self.__dict__.get("_client"):
             client.cancel()
 

@@ -110,7 +110,7 @@ LOCKED = f"<encryption><EncryptedData>{METHOD}</EncryptedData></encryption>"
          "20,002 entries, more than 20,000"),
         ("a.json", "[" * 99999, "nested too deeply"),
         ("a.ipynb", '{"cells": [', "is not a notebook, or is corrupt"),
-        ("a.zip", zipped({"a": "b"}), "it looks like a zip archive; unpack it"),
+        ("a.zip", zipped({"a": "b"}), "it looks like an archive; unpack it"),
     ],
     ids=lambda value: str(value)[:20],
 )  # fmt: skip
@@ -234,9 +234,9 @@ def test_content_that_libraries_leave_out_is_read() -> None:
     document = read('{"a": 1} // more', "a.json")
     assert document.text == '{"a": 1} // more'
     assert "is not JSON" in document.notes[0]
-    heading, picture = '"cell_type": "heading", "level": 2', '{"text": "<Figure>", "png": "iVBO"}'
-    cells = f'{{{heading}, "source": "Fares"}}, {{"input": ["1+1"], "outputs": [{picture}]}}'
-    document = read(f'{{"worksheets": [{{"cells": [{cells}]}}], "nbformat": 3}}', "a.ipynb")
-    assert document.text == "## Fares\n\n1+1\n\n<Figure>"
+    output = '{"data": {"text/plain": "<Figure>", "image/png": "iVBO"}}'
+    cells = f'{{"source": "Fares"}}, {{"source": ["1+1"], "outputs": [{output}]}}'
+    document = read(f'{{"cells": [{cells}], "nbformat": 4}}', "a.ipynb")
+    assert document.text == "Fares\n\n1+1\n\n<Figure>"
     assert [(loss.what, loss.place) for loss in document.losses] == [("image", "cell 2")]
     assert read('{"a": {}, "b": [[], {}]}', "a.json").text == "a: {}\nb[0]: []\nb[1]: {}"

@@ -76,7 +76,7 @@ def test_a_wrong_suffix_is_noted(
     ("content", "message"),
     [
         (b"PK\x03\x04\xff\xfe\xfd\0", "looks like a zip archive"),
-        (b"\x89PNG\r\n\x1a\n\0", "looks like a PNG image"),
+        (b"\x89PNG\r\n\x1a\n\0", "looks like binary data"),
         (bytes(range(256)), "looks like binary data"),
         (b"", "the file has no text"),
         (b" \n\t ", "the file has no text"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from leporello.core.errors import ReadError, UserError
-from leporello.core.protocols import Batching, ChecksFiles, Chunker, Combiner, Loader, PacksBatches
+from leporello.core.protocols import Batching, ChecksFiles, Chunker, Combiner, Loader
 from leporello.core.records import (
     JSON,
     Combination,
@@ -107,7 +107,8 @@ def _takes_question(chunk: Callable[..., object]) -> bool:
 
 def batching_of(reader: object) -> Batching | None:
     """Returns the micro-batches of a reader; None if it does not pack any."""
-    return reader.batching if isinstance(reader, PacksBatches) else None
+    batching: Batching | None = getattr(reader, "batching", None)
+    return batching
 
 
 def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> Combination:

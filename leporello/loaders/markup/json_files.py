@@ -120,20 +120,16 @@ class Notebook(Format):
             notebook = json.loads(data)
         except ValueError as error:
             raise UserError(f"{path}: is not a notebook, or is corrupt: {error}") from None
-        # Before version 4, cells were in worksheets, and code was an input.
-        sheets = notebook.get("worksheets", [notebook])
-        cells = [cell for sheet in sheets for cell in sheet["cells"]]
-        joined_cells = joined((f"cell {n}", _cell(cell, path)) for n, cell in enumerate(cells, 1))
+        numbered = enumerate(notebook["cells"], 1)
+        joined_cells = joined((f"cell {n}", _cell(cell, path)) for n, cell in numbered)
         return replace(
             joined_cells, title=joined_cells.sections[0].title if joined_cells.sections else ""
         )
 
 
 def _cell(cell: dict[str, Any], path: Path) -> Extracted:
-    source = _text(cell.get("source", cell.get("input", "")))
-    if cell.get("cell_type") == "heading":
-        source = f"{'#' * cell.get('level', 1)} {source}"
-    if cell.get("cell_type") in ("markdown", "heading"):
+    source = _text(cell.get("source", ""))
+    if cell.get("cell_type") == "markdown":
         return Markdown().extract(source.encode("utf-8", "replace"), path)
     outputs = (_output(output, path) for output in cell.get("outputs", []))
     return joined(("", part) for part in (Extracted(source), *outputs))
@@ -146,7 +142,7 @@ def _output(output: dict[str, Any], path: Path) -> Extracted:
     text = text or "\n".join(output.get("traceback", []))
     if not text and "text/html" in data:
         return Html().extract(_text(data["text/html"]).encode("utf-8", "replace"), path)
-    images = sum(kind.startswith(("image/", "png", "jpeg")) for kind in (*data, *output))
+    images = sum(kind.startswith("image/") for kind in data)
     losses = (Loss("image", "images are not read", count=images),) if images else ()
     return Extracted(_COLOURS.sub("", text), losses=losses)
 

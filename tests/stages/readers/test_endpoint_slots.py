@@ -16,7 +16,7 @@ from endpoint_server import Request, endpoint, reads, reply, running, sliding, t
 
 from leporello.core.calls.budget import Budget
 from leporello.core.errors import BudgetSpentError, UserError
-from leporello.core.protocols import CancelsReads, SharesLimits
+from leporello.core.protocols import SharesLimits
 from leporello.core.records import Output, Read
 from leporello.engine.failures import time_limit
 from leporello.readers.endpoint.responses import EndpointError
@@ -77,7 +77,7 @@ def test_reads_can_be_cancelled_from_another_thread() -> None:
 
     with running(hang) as server, ThreadPoolExecutor(2 * SLOTS) as pool:
         reader = endpoint(server, concurrency=SLOTS)
-        assert isinstance(reader, CancelsReads)
+        assert isinstance(reader, SharesLimits)
         futures = [pool.submit(reader.read, [read]) for read in reads(*names(2 * SLOTS))]
         hanging.wait(30)
         reader.cancel()
