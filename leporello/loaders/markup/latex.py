@@ -1,6 +1,7 @@
 """LaTeX: text without comments and commands, with the source of mathematics."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -20,7 +21,7 @@ _TOKEN = re.compile(
         .*?(?:\\end\{(?P=env)\}|\Z)
     |\\verb\*?(?P<mark>[^\w\s*])[^\n]*?(?P=mark)
     |\\(?:url|path|nolinkurl|href)\s*\{[^{}\n]*\}
-    |\\newif\s*\\if(?P<declared>[a-zA-Z@]+)
+    |\\newif\s*\\if[a-zA-Z@]+
     |\\(?P<name>[a-zA-Z@]+)
     |\\.
     """,
@@ -30,74 +31,40 @@ _TOKEN = re.compile(
 _CONDITIONS = frozenset({
     *("if", "ifcat", "ifx", "ifcase", "ifnum", "ifodd", "ifhmode", "ifvmode", "ifmmode", "ifdim"),
     *("ifinner", "ifvoid", "ifhbox", "ifvbox", "ifeof", "ifdefined", "ifcsname", "iffontchar"),
-    *("ifpdf", "ifpdftex", "ifxetex", "ifluatex", "ifxetexorluatex"),
+    *("ifpdf", "ifpdftex", "ifxetex", "ifluatex", "ifxetexorluatex", "iftrue", "iffalse"),
 })  # fmt: skip
+_NEW_CONDITION = re.compile(r"\\newif\s*\\(if[a-zA-Z@]+)")
 _NOT_BREAKS = re.compile(r"[^\n]")
 
 
 def printed(text: str) -> tuple[str, int]:
-    r"""Returns a text with blanks in place of branches that are not printed, and their length.
+    r"""Returns a text with blanks in place of what `\iffalse` hides, and its length.
 
-    Only `\iffalse`, `\iftrue` and switches of `\newif` have a known value; both branches of other
-    conditions stay. Lines and offsets stay too.
+    Both branches of other conditions stay. Lines and offsets stay too.
     """
-    if "\\iffalse" not in text and "\\iftrue" not in text and "\\newif" not in text:
-        return text, 0
     pieces: list[str] = []
     at = size = 0
-    conditions = _Conditions()
-    branches = (conditions.read(token) for token in _TOKEN.finditer(text))
-    for start, end in filter(None, branches):
+    for start, end in _hidden(text) if "\\iffalse" in text else ():
         pieces += (text[at:start], _NOT_BREAKS.sub(" ", text[start:end]))
         size += len(text[start:end].strip())
         at = end
     return "".join([*pieces, text[at:]]), size
 
 
-class _Conditions:
-    """Conditions that are open while a text is read."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, bool | None] = {"iffalse": False, "iftrue": True}
-        self._values.update(dict.fromkeys(_CONDITIONS))
-        self._open: list[bool | None] = []  # values of the conditions that are open
-        # Conditions that are open in the branch that is not printed, and where it begins.
-        self._depth = self._start = 0
-
-    def read(self, token: re.Match[str]) -> tuple[int, int] | None:
-        """Returns the (start, end) of a branch that is not printed, if it ends with the token."""
-        name = token["name"] or ""
-        if self._depth:
-            self._depth += (name in self._values) - (name == "fi")
-            is_else = self._depth == 1 and name == "else" and self._open[-1] is False
-            if self._depth and not is_else:
-                return None
-            self._depth = 0
-            if not is_else:
-                self._open.pop()
-            return self._start, token.end()
-        if token["declared"]:
-            self._values[f"if{token['declared']}"] = False
-        elif name.endswith(("true", "false")) and name not in self._values:
-            self._set(name)
+def _hidden(text: str) -> Iterator[tuple[int, int]]:
+    r"""Yields the (start, end) of texts from `\iffalse` to its `\else` or `\fi`."""
+    conditions = _CONDITIONS | {*_NEW_CONDITION.findall(text)}
+    depth = start = 0  # conditions that are open from the first `\iffalse` on
+    for token in _TOKEN.finditer(text):
+        name = token["name"]
+        if not depth:
+            depth, start = int(name == "iffalse"), token.start()
+        elif name == "fi" or (name == "else" and depth == 1):
+            depth -= 1
+            if not depth:
+                yield start, token.end()
         else:
-            self._enter(name, token.start())
-        return None
-
-    def _enter(self, name: str, at: int) -> None:
-        if name in self._values:
-            self._open.append(self._values[name])
-            self._depth = int(self._values[name] is False)
-        elif name == "else":
-            self._depth = int(self._open[-1:] == [True])
-        elif name == "fi":
-            del self._open[-1:]
-        self._start = at
-
-    def _set(self, name: str) -> None:
-        switch = "if" + name.removesuffix("true").removesuffix("false")
-        if self._values.get(switch) is not None:
-            self._values[switch] = name.endswith("true")
+            depth += name in conditions
 
 
 @dataclass(frozen=True)
@@ -135,7 +102,7 @@ class Latex(Format):
         left_out = (
             ("preamble", "defines the layout", len(text[:start].strip())),
             ("comment", "LaTeX does not print it", reader.comments),
-            ("text not printed", "is after \\iffalse, or in a branch like it", unprinted),
+            ("text not printed", "is after \\iffalse", unprinted),
             ("text not printed", "is after the end of the document", len(after)),
         )
         reader.flow.losses += (
