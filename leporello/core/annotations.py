@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from leporello.core.errors import UserError, likely
+from leporello.core.errors import UserError
 
 # Patterns of docstrings in Google's style, the only descriptions of parameters: tables in guides
 # contradicted the code. griffe would be a dependency of `list` (decision 42).
@@ -24,8 +24,7 @@ _ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 _VARIABLE = "env:"
-_PREFIX = re.compile(r"[A-Za-z]\w+:")  # a single letter is a drive of Windows
-_EXAMPLE = 'such as ("words.txt", "env:LANGUAGE"), or () without any'
+_NAME = re.compile(r"[^\s=\0]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,46 +131,26 @@ def _entries(cls: type) -> Iterator[tuple[type, str]]:
     for base in cls.__mro__:
         entries = vars(base).get("depends_on", ())
         if not isinstance(entries, tuple) or not all(isinstance(e, str) and e for e in entries):
-            comma = "; a tuple of one entry needs a comma" if isinstance(entries, str) else ""
             raise UserError(
                 f"{base.__name__}.depends_on is {entries!r}; it must be a tuple of files and"
-                f" variables, {_EXAMPLE}{comma}"
+                ' variables, such as ("words.txt", "env:LANGUAGE")'
             )
         for entry in entries:
-            _check(base, entry)
+            if entry.startswith(_VARIABLE) and not _NAME.fullmatch(entry, len(_VARIABLE)):
+                raise UserError(
+                    f"{base.__name__}.depends_on has {entry!r}; an environment variable is env:NAME"
+                )
             yield base, entry
-
-
-def _check(base: type, entry: str) -> None:
-    """Raises an error if an entry is neither a path nor the name of a variable."""
-    name = entry.removeprefix(_VARIABLE)
-    if name != entry and (not name.strip() or set(name) & {"=", "\0"}):
-        raise UserError(
-            f"{base.__name__}.depends_on has {entry!r}, which is not the name of an environment"
-            " variable; write env:NAME"
-        )
-    if name == entry and (prefix := _PREFIX.match(entry)):
-        raise UserError(
-            f"{base.__name__}.depends_on has {entry!r}: the prefix {prefix[0]!r} is unknown; write"
-            f" env:NAME for a variable, a path for a file (./{entry} for a name with a colon)"
-        )
 
 
 def _file(base: type, entry: str) -> Path:
     source = getattr(sys.modules.get(base.__module__), "__file__", None)
     folder = Path(source).resolve().parent if source else None
-    if folder is None and not Path(entry).is_absolute():
-        raise UserError(
-            f"{base.__name__}.depends_on has {entry!r}, which is relative to the class's source"
-            " file, but the class has no source file; write an absolute path"
-        )
     path = (folder or Path()) / entry
     # Not by `Path`, which raises for names that are too long. Pipes have no content to compare.
-    if not (os.path.isfile(path) or os.path.isdir(path)):  # noqa: PTH112, PTH113
-        has_parent = os.path.isdir(path.parent)  # noqa: PTH112
-        files = [file.name for file in path.parent.glob("*")] if has_parent else []
+    if not path.is_absolute() or not (os.path.isfile(path) or os.path.isdir(path)):  # noqa: PTH112, PTH113
         raise UserError(
-            f"{base.__name__}.depends_on has {entry!r}, but {path} does not exist"
-            f"{likely(path.name, files)}"
+            f"{base.__name__}.depends_on has {entry!r}, but {path} does not exist; a file is"
+            " relative to the class's source file"
         )
     return path
