@@ -51,19 +51,21 @@ class HtmlFlow(Flow):
         # Open <nav>, whose lists have no numbers, and <select>, whose options have boxes
         self._within = {"nav": 0, "select": 0}
         # Elements that each open <span> and <div> is like; empty for a plain span or an inline div
-        self._spans: list[str] = []
-        self._blocks: list[str] = []
+        self._likes: list[str] = []
 
-    def _start_block(self, _tag: str, attributes: Mapping[str, str]) -> None:
-        like = _ROLES.get(attributes.get("role", ""), "center")
-        if like == "center" and "style" in attributes and _INLINE.search(attributes["style"]):
-            like = ""
-        self._blocks.append(like)
+    def _start_like(self, tag: str, attributes: Mapping[str, str]) -> None:
+        like = _ROLES.get(attributes["role"], "") if "role" in attributes else ""
+        style = attributes.get("style", "")
+        if tag == "div":
+            like = like or ("" if style and _INLINE.search(style) else "center")
+        elif style and (shift := _SHIFTED.search(style)):
+            like = "sup" if shift[1].lower() == "super" else "sub"
+        self._likes.append(like)
         if like:
             self.start(like)
 
-    def _end_block(self, _tag: str) -> None:
-        if self._blocks and (like := self._blocks.pop()):
+    def _end_like(self, _tag: str) -> None:
+        if self._likes and (like := self._likes.pop()):
             self.end(like)
 
     def _start_list(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -77,18 +79,6 @@ class HtmlFlow(Flow):
     def _start_item(self, _tag: str, attributes: Mapping[str, str]) -> None:
         if self._lists and (counted := self._lists[-1]):
             self.label(counted.number(attributes, len(self.pieces) + 1))
-
-    def _start_span(self, _tag: str, attributes: Mapping[str, str]) -> None:
-        like = _ROLES.get(attributes["role"], "") if "role" in attributes else ""
-        if "style" in attributes and (shift := _SHIFTED.search(attributes["style"])):
-            like = "sup" if shift[1].lower() == "super" else "sub"
-        self._spans.append(like)
-        if like:
-            self.start(like)
-
-    def _end_span(self, _tag: str) -> None:
-        if self._spans and (like := self._spans.pop()):
-            self.end(like)
 
     def _start_dialog(self, tag: str, attributes: Mapping[str, str]) -> None:
         if "open" not in attributes:
@@ -115,10 +105,9 @@ class HtmlFlow(Flow):
         **Flow.starts,
         **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _start_list)),
         **dict.fromkeys(("textarea", "button", "progress", "meter"), (Gap.SPACE, None)),
-        "span": (Gap.NONE, _start_span),
+        **dict.fromkeys(("div", "span"), (Gap.NONE, _start_like)),
         "dialog": (Gap.LINE, _start_dialog),
         "li": (Gap.LINE, _start_item),
-        "div": (Gap.NONE, _start_block),
         "nav": (Gap.PARAGRAPH, _enter),
         "input": (Gap.SPACE, _start_input),
         "select": (Gap.SPACE, _enter),
@@ -128,9 +117,8 @@ class HtmlFlow(Flow):
         **Flow.ends,
         **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _end_list)),
         **dict.fromkeys(("textarea", "button", "input", "progress", "meter"), (Gap.SPACE, None)),
-        "span": (Gap.NONE, _end_span),
+        **dict.fromkeys(("div", "span"), (Gap.NONE, _end_like)),
         "nav": (Gap.PARAGRAPH, _leave),
-        "div": (Gap.NONE, _end_block),
         "select": (Gap.SPACE, _leave),
     }
 
