@@ -109,6 +109,7 @@ LOCKED = f"<encryption><EncryptedData>{METHOD}</EncryptedData></encryption>"
          lambda: zipped({"word/document.xml": "", **{f"{n}.xml": "" for n in range(20_001)}}),
          "20,002 entries, more than 20,000"),
         ("a.json", "[" * 99999, "nested too deeply"),
+        ("a.ipynb", '{"worksheets": [{"cells": []}]}', "is a notebook from before version 4"),
         ("a.ipynb", '{"cells": [', "is not a notebook, or is corrupt"),
         ("a.zip", zipped({"a": "b"}), "it looks like an archive; unpack it"),
     ],

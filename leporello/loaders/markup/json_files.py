@@ -120,6 +120,8 @@ class Notebook(Format):
             notebook = json.loads(data)
         except ValueError as error:
             raise UserError(f"{path}: is not a notebook, or is corrupt: {error}") from None
+        if "cells" not in notebook:
+            raise UserError(f"{path}: is a notebook from before version 4; convert it with Jupyter")
         numbered = enumerate(notebook["cells"], 1)
         joined_cells = joined((f"cell {n}", _cell(cell, path)) for n, cell in numbered)
         return replace(
