@@ -113,17 +113,15 @@ class JsonLines(LaidOut):
 
     def check_documents(self) -> None:
         """Checks all rows and that the documents' files can be read; raises ConfigError."""
-        if faults := [*self._unreadable()]:
-            raise ConfigError(faults)
-
-    def _unreadable(self) -> Iterator[Fault]:
-        files = self._source
+        files, faults = self._source, list[Fault]()
         for place in map(_place_of, self._layout()):
             try:
                 if "path" in place:
                     self._hash(str(place["path"]))
             except UserError as error:
-                yield Fault(*files.place(place["at"][0][0]), f"document_path: {error}")
+                faults.append(Fault(*files.place(place["at"][0][0]), f"document_path: {error}"))
+        if faults:
+            raise ConfigError(faults)
 
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
         """Yields the examples on documents of the layout, reading only their rows.
@@ -190,21 +188,18 @@ class JsonLines(LaidOut):
 
     def _absolute(self, document_path: str) -> Path:
         """Returns the path of a document, resolved from the common folder of the files of rows."""
-        if is_url(document_path):
-            return self._checked_url(document_path)
         files = self.files
+        if is_url(document_path):
+            path = to_path(document_path)
+            if isinstance(files[0], RemotePath) and not isinstance(path, RemotePath):
+                text = f"is a file on this machine, but {files[0]} is remote"
+                raise UserError(f"{document_path}: {text}")
+            return path
         if isinstance(files[0], RemotePath):
             return files[0].parent / document_path
         folder = Path(os.path.commonpath([file.absolute().parent for file in files]))
         folder = files[0].parent if folder == files[0].absolute().parent else folder
         return folder / at_home(document_path)
-
-    def _checked_url(self, url: str) -> Path:
-        """Returns the path of a URL; remote rows must not name files on this machine."""
-        path, file = to_path(url), self.files[0]
-        if isinstance(file, RemotePath) and not isinstance(path, RemotePath):
-            raise UserError(f"{url}: is a file on this machine, but {file} is remote")
-        return path
 
     def _rows(self, document: DocumentRows, reader: RowReader) -> list[_RowAt]:
         """Returns the rows on a document; rows with the same text share one string."""

@@ -7,7 +7,7 @@ The functions below convert numbers in files, replies and requests within such l
 import json
 import math
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 CONFIG_BYTES = 2**21  # bytes of a YAML file, of a mapping's JSON, or of a text of the command line
 # Counted in the text before parsing, which takes memory for each node.
@@ -62,6 +62,11 @@ def real(text: str) -> float:
     if not math.isfinite(value):
         raise _too_large(text)
     return value
+
+
+def no_constant(name: str) -> NoReturn:
+    """Refuses `NaN` and `Infinity`, which Python reads as numbers; raises ValueError."""
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def size_of(text: str) -> int:

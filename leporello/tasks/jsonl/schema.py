@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from leporello.core.environment.input_limits import integer, real
+from leporello.core.environment.input_limits import integer, no_constant, real
 from leporello.core.errors import did_you_mean
 from leporello.core.files import in_utf8
 from leporello.core.records import Document, Span
@@ -186,14 +186,10 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
 _LENIENT = json.JSONDecoder(parse_int=integer, parse_float=real)
 _STRICT = json.JSONDecoder(
     object_pairs_hook=_without_repeats, parse_int=integer, parse_float=real,
-    parse_constant=_no_constant,
+    parse_constant=no_constant,
 )  # fmt: skip
 
 

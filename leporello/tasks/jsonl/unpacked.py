@@ -109,10 +109,6 @@ def _zst(file: IO[bytes]) -> Iterator[bytes]:
     return _frames(file, zstandard.ZstdDecompressor().decompressobj)
 
 
-def _xz(file: IO[bytes]) -> Iterator[bytes]:
-    return _frames(file, partial(lzma.LZMADecompressor, memlimit=_MEMORY))
-
-
 def _streamed(open_: Callable[..., Any], file: IO[bytes]) -> Iterator[bytes]:
     return iter(partial(open_(file).read, _BLOCK), b"")
 
@@ -120,6 +116,6 @@ def _streamed(open_: Callable[..., Any], file: IO[bytes]) -> Iterator[bytes]:
 _READERS: Mapping[bytes, Callable[[IO[bytes]], Iterator[bytes]]] = {
     b"\x1f\x8b": partial(_streamed, gzip.open),
     b"BZh": partial(_streamed, bz2.open),
-    b"\xfd7zXZ\0": _xz,
+    b"\xfd7zXZ\0": lambda file: _frames(file, partial(lzma.LZMADecompressor, memlimit=_MEMORY)),
     b"\x28\xb5\x2f\xfd": _zst,
 }

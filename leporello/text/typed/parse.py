@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from leporello.core.environment.input_limits import integer, real
+from leporello.core.environment.input_limits import integer, no_constant, real
 from leporello.core.records import JSON
 from leporello.text.squad import normalise
 from leporello.text.typed.schema import resolve, validator
@@ -162,11 +162,7 @@ def _read(text: str, schema: Mapping[str, Any]) -> JSON:
     return text
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-_DECODER = json.JSONDecoder(parse_int=integer, parse_float=real, parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(parse_int=integer, parse_float=real, parse_constant=no_constant)
 
 
 def _coerced(value: JSON, schema: Any, root: Mapping[str, Any]) -> JSON:  # noqa: ANN401 -- any JSON
