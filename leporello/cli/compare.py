@@ -98,7 +98,7 @@ def _print_tables(
         comparison(stdout(), texts)
     else:
         write = {"markdown": markdown, "latex": latex, "html": html}[form]
-        typer.echo(write(texts), nl=form == "html")
+        typer.echo("\n".join(map(write, texts)), nl=form == "html")
 
 
 def report(

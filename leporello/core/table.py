@@ -27,12 +27,8 @@ class ResultTable:
     labels: int = 1
 
 
-def html(tables: Iterable[ResultTable]) -> str:
-    """Returns tables as HTML, for notebooks."""
-    return "\n".join(map(_html, tables))
-
-
-def _html(table: ResultTable) -> str:
+def html(table: ResultTable) -> str:
+    """Returns a table as HTML, for notebooks."""
     head = "".join(f"<th>{escape(text)}</th>" for text in table.headers)
     rows = "".join(
         f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in table.rows
@@ -42,12 +38,8 @@ def _html(table: ResultTable) -> str:
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
 
 
-def markdown(tables: Iterable[ResultTable]) -> str:
-    """Returns tables as Markdown."""
-    return "\n".join(map(_markdown, tables))
-
-
-def _markdown(table: ResultTable) -> str:
+def markdown(table: ResultTable) -> str:
+    """Returns a table as Markdown."""
     lines = [
         table.headers,
         ("---", *("---:" for _ in table.headers[1:])),
@@ -62,12 +54,8 @@ def _in_markdown(text: str) -> str:
     return re.sub(r"([\\|*_<`])", r"\\\1", " ".join(text.split()))
 
 
-def latex(tables: Iterable[ResultTable]) -> str:
-    """Returns tables as LaTeX, which needs the package booktabs."""
-    return "\n".join(map(_latex, tables))
-
-
-def _latex(table: ResultTable) -> str:
+def latex(table: ResultTable) -> str:
+    """Returns a table as LaTeX, which needs the package booktabs."""
     columns = "l" + "r" * (len(table.headers) - 1)
     head, *rows = (" & ".join(map(_in_latex, row)) for row in (table.headers, *table.rows))
     body = "".join(f"{row} \\\\\n" for row in rows)

@@ -182,4 +182,4 @@ class Answer:
         title = f"{self.question} {self.told}".strip() + (
             f" ({self.certainty})" if self.certainty else ""
         )
-        return html([ResultTable(title, headers, rows, (*self.notes, *self.ledger))])
+        return html(ResultTable(title, headers, rows, (*self.notes, *self.ledger)))

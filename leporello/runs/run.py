@@ -83,7 +83,7 @@ class Run:
             for result in self.results
         )
         ledger = ("examples", "failed", *parts)
-        return html([ResultTable(str(self.directory), ("pipeline", "task", *names, *ledger), rows)])
+        return html(ResultTable(str(self.directory), ("pipeline", "task", *names, *ledger), rows))
 
     @property
     def failures(self) -> int:

@@ -339,8 +339,8 @@ def test_a_built_in_suite_is_complete(name: str, built_in: Config) -> None:
     tables = suite_tables(suite)
     assert [table.name for table in tables] == ([*published.tables] or ["results"])
     texts = [text for table in tables for text in text_tables(table)]
-    for form, end in ((markdown(texts), "\n"), (latex(texts), "\n"), (html(texts), "<tr>")):
-        assert form.count(end) >= sum(len(table.rows) for table in tables)
+    for write, end in ((markdown, "\n"), (latex, "\n"), (html, "<tr>")):
+        assert sum(write(text).count(end) for text in texts) >= sum(len(t.rows) for t in tables)
     rows = records(tables)
     assert len(csv_of(rows).splitlines()) == bool(rows) + len(rows)
     for shown in tables if suite.average == "mean" else ():

@@ -74,7 +74,7 @@ class Comparison:
         return frame(rows_of(self))
 
     def _repr_html_(self) -> str:
-        return html(tables_of(self))
+        return "\n".join(map(html, tables_of(self)))
 
 
 def tables_of(comparison: Comparison) -> list[ResultTable]:
