@@ -38,7 +38,7 @@ _NOT_BREAKS = re.compile(r"[^\n]")
 
 
 def printed(text: str) -> tuple[str, int]:
-    r"""Returns a text with blanks in place of what `\iffalse` hides, and its length.
+    r"""Returns a text with blanks for the text that `\iffalse` hides, and its length.
 
     Both branches of other conditions stay. Lines and offsets stay too.
     """
