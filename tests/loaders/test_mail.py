@@ -152,7 +152,7 @@ def test_charsets_of_parts(kind: str, transfer: str, charset: str, encoding: str
     ("attached", "reason"),
     [
         (part("application/ms-tnef; name=winmail.dat", b"\x78\x9f\x3e\x22\0\0"), "winmail.dat"),
-        (part("image/gif; name=map.gif", "GIF89a\0\0"), "an image"),
+        (part("image/gif; name=map.gif", "GIF89a\0\0"), "binary data"),
         (part("application/zip; name=a.zip", b"PK\x03\x04\0\0\xff"), "zip archive"),
     ],
 )
