@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scored import score_of
 
@@ -60,6 +60,7 @@ def test_gold_answers_stay_right(task: Any, scored: Example) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize(("task", "scored"), TASKS)
+@settings(max_examples=40)
 @given(text=TEXT)
 def test_normalising_never_loses_a_correct_answer(task: Any, scored: Example, text: str) -> None:
     """Normalising is also idempotent.
