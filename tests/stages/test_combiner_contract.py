@@ -18,7 +18,7 @@ from leporello.testing.contract import Maker
 from leporello.testing.texts import DOCUMENTS, QUESTIONS, examples_on
 
 MAKERS: Mapping[str, Maker] = {
-    "BestOf": lambda: combiners.BestOf((combiners.Stuff(), combiners.MapReduce()), by="judge"),
+    "BestOf": lambda: combiners.BestOf((combiners.Stuff(), combiners.MapReduce())),
     "ByRole": lambda: combiners.ByRole(combiners.Stuff(), "answer", hits=1),
     "Cascade": lambda: combiners.Cascade((combiners.Stuff(), combiners.ReadEach(keep="best"))),
     "ChainOfAgents": combiners.ChainOfAgents,
