@@ -1,4 +1,8 @@
-"""Answers to questions from passages (spans, yes or no, one of two names), and their confidence."""
+"""Answers to questions from passages (spans, yes or no, one of two names), and their confidence.
+
+The first read scores each passage alone, without what other passages contain. The second reads the
+first candidates with the words around them, in one window.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,15 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from leporello.readers.embedded.encoder import Encoder
-from leporello.readers.embedded.spans import Candidate, PassageScores, SpanHead, edges_of, summed
+from leporello.readers.embedded.encoder import Encoder, TextPair
+from leporello.readers.embedded.spans import (
+    QUESTION_TOKENS,
+    Candidate,
+    PassageScores,
+    SpanHead,
+    edges_of,
+    summed,
+)
 from leporello.text.english.questions import (
     asks_for_a_name,
     asks_for_a_reason,
@@ -26,6 +37,10 @@ _WORD_PENALTY = 0.3  # subtracted from the score of a span for each further word
 _NAME = 10  # maximum words of a span that may be a name
 _SIMILAR = 0.6  # least share of words that two spellings of a name have in common
 _ABSENT_PENALTY = 10.0  # subtracted from the score of a name that no span contains
+# Chosen on Qasper, MuSiQue, HotpotQA and 2WikiMultihopQA (decision 50).
+_COMPARED = 8  # candidates that are read again
+_ROOM = 384  # tokens of the window of a second read, without the question
+_AROUND = (16, 32, 48)  # tokens on each side of a candidate, as far as there is room
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +55,14 @@ def answer_all(encoder: Encoder, questions: Sequence[tuple[str, Sequence[str]]])
     """Returns the answers to each question; the passages of all questions are read together."""
     pairs = [(question, text) for question, texts in questions for text in texts]
     read = iter(SpanHead(encoder).read(pairs))
-    answered = []
-    for question, passages in questions:
-        scores = [next(read) for _ in passages]
-        odds = [passage.odds for passage in scores]
-        answered.append(Answered(answers(question, passages, scores), odds))
-    return answered
+    scores = [[next(read) for _ in passages] for _, passages in questions]
+    first = [
+        (question, passages, answers(question, passages, scored))
+        for (question, passages), scored in zip(questions, scores, strict=True)
+    ]
+    second = _read_again(encoder, first)
+    odds = [[passage.odds for passage in scored] for scored in scores]
+    return [Answered(*pair) for pair in zip(second, odds, strict=True)]
 
 
 def answers(
@@ -111,6 +128,77 @@ def _shared(left: str, right: str) -> float:
     """Returns the share of the shorter text's words that the longer text has."""
     words, others = (set(normalise(folded(text)).split()) for text in (left, right))
     return len(words & others) / max(min(len(words), len(others)), 1)
+
+
+def _read_again(
+    encoder: Encoder, questions: Sequence[tuple[str, Sequence[str], Sequence[Candidate]]]
+) -> list[list[Candidate]]:
+    """Returns the candidates of each question, the first ones in the order of both reads.
+
+    A question has its passages and its candidates, the best first. The score of a candidate that is
+    read again is the mean of its two scores. Questions with one passage or one candidate
+    are not read again.
+    """
+    windows = [window_of(encoder, *question) for question in questions]
+    numbers = [number for number, (_, places) in enumerate(windows) if len(places) > 1]
+    outputs = encoder.scores([windows[number][0] for number in numbers])
+    ranked = [[*candidates] for _, _, candidates in questions]
+    for number, output in zip(numbers, outputs, strict=True):
+        span, candidates = output["span"].astype(np.float64), ranked[number]
+        for index, (start, end) in windows[number][1].items():
+            second = float(span[start, 0] + span[end, 1] - span[0].sum())
+            mean = (candidates[index].score + second) / 2
+            candidates[index] = replace(candidates[index], score=mean)
+        candidates[:_COMPARED] = sorted(candidates[:_COMPARED], key=lambda c: -c.score)
+    return ranked
+
+
+def window_of(
+    encoder: Encoder,
+    question: str,
+    passages: Sequence[str],
+    candidates: Sequence[Candidate],
+    room: int = _ROOM,
+) -> tuple[TextPair, dict[int, tuple[int, int]]]:
+    """Returns the input of a second read, and the first and last token of candidates, by index.
+
+    The input has 16 tokens on each side of the first candidates, then 32 and 48, as far as they fit
+    into `room` tokens. Passages are in the order of their best candidates. A question with one
+    passage has no candidates, since the first read had the same text.
+    """
+    pair = TextPair(encoder.tokenize([question])[0].ids[:QUESTION_TOKENS], [])
+    if len(passages) < 2:  # noqa: PLR2004 -- see above
+        return pair, {}
+    numbers = [*dict.fromkeys(candidate.passage for candidate in candidates[:_COMPARED])]
+    texts = dict(zip(numbers, encoder.tokenize([passages[n] for n in numbers]), strict=True))
+    spans = {
+        n: texts[c.passage].between(c.start, c.end) for n, c in enumerate(candidates[:_COMPARED])
+    }
+    spans = {n: span for n, span in spans.items() if span}
+    window: dict[int, set[int]] = {number: set() for number in numbers}  # passage -> its tokens
+    for around in _AROUND:
+        for index, span in [*spans.items()]:
+            number = candidates[index].passage
+            length = len(texts[number].ids)
+            near = range(max(span.start - around, 0), min(span.stop + around, length))
+            new = {*near} - window[number]
+            if len(new) <= room:
+                window[number] |= new
+                room -= len(new)
+            elif around == _AROUND[0]:
+                del spans[index]
+    ids: list[int] = []
+    position: dict[tuple[int, int], int] = {}
+    for number, tokens in window.items():
+        for token in sorted(tokens):
+            position[number, token] = pair.first + len(ids)
+            ids.append(texts[number].ids[token])
+        ids += [encoder.separator] if tokens else []
+    places = {}
+    for index, span in spans.items():
+        number = candidates[index].passage
+        places[index] = (position[number, span[0]], position[number, span[-1]])
+    return replace(pair, text=ids[:-1]), places
 
 
 _FURTHEST = 12.0  # limit of a distance, beyond which answers are equally certain

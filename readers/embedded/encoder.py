@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -34,6 +35,11 @@ class TokenizedText:
 
     ids: list[int]
     offsets: list[tuple[int, int]]
+
+    def between(self, start: int, end: int) -> range:
+        """Returns the tokens between two characters; none if `end` is not after `start`."""
+        first = bisect_right(self.offsets, start, key=lambda offset: offset[1])
+        return range(first, bisect_left(self.offsets, end, key=lambda offset: offset[0]))
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,8 @@ class Encoder:
         else:
             weights = unpack(content)
         self.longest: int = self.config["longest"]
-        self._special: tuple[int, int] = (self.config["cls"], self.config["sep"])
+        self._beginning: int = self.config["cls"]
+        self.separator: int = self.config["sep"]
         self._threads = threads or int(os.environ.get("OMP_NUM_THREADS", "0")) or cores()
         self._tokenizer: Any = _tokenizer(folder.checked("tokenizer.json"))
         self._session, self._weights = _session(top.checked(graph), weights)
@@ -114,8 +121,8 @@ class Encoder:
             return [*pool.map(self._scores, windows)]
 
     def _scores(self, pair: TextPair) -> dict[str, NDArray[np.float32]]:
-        cls, sep = self._special
-        ids = np.array([[cls, *pair.question, sep, *pair.text, sep]], np.int32)
+        sep = self.separator
+        ids = np.array([[self._beginning, *pair.question, sep, *pair.text, sep]], np.int32)
         types = np.zeros_like(ids)
         types[:, pair.first :] = 1
         inputs = {"ids": ids, "types": types, "mask": np.ones_like(ids)}

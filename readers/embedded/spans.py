@@ -16,7 +16,7 @@ from leporello.readers.embedded.encoder import Encoder, TextPair, TokenizedText
 from leporello.text.english.terms import LINE, is_script, label
 from leporello.text.squad import normalise
 
-_QUESTION = 64  # tokens of a question that are read, as in training
+QUESTION_TOKENS = 64  # of a question are read, as in training
 _STRIDE = 64  # tokens that two segments of a long passage share
 _WITHIN = frozenset({"Mn", "Mc", "Me", "Cf"})  # Unicode's marks and invisible characters
 _BOUNDS = 12  # starts and ends that are paired
@@ -78,7 +78,7 @@ class SpanHead:
         windows: list[TextPair] = []
         places: list[tuple[int, int]] = []  # pair, and first token
         for number, (question, passage) in enumerate(pairs):
-            question_ids = tokenized[texts[question]].ids[:_QUESTION]
+            question_ids = tokenized[texts[question]].ids[:QUESTION_TOKENS]
             ids = tokenized[texts[passage]].ids
             room = self._encoder.longest - len(question_ids) - 3
             for first in range(0, max(len(ids) - _STRIDE, min(len(ids), 1)), room - _STRIDE):
