@@ -19,6 +19,7 @@ from leporello.cli.options import (
     AsJson,
     Files,
     print_json,
+    program,
     stderr,
     stdout,
     waiting,
@@ -128,6 +129,8 @@ def ask(
         show = partial(show_answer, stdout(), answer, all_passages=all_passages, seconds=seconds)
         row = answer.row()
     print_json(row) if as_json or typed else show()
+    if not (as_json or typed or each) and answer.certainty == "unsure":
+        _suggest_server(files, session)
     raise typer.Exit(status)
 
 
@@ -136,6 +139,18 @@ def _session(files: Sequence[str], options: AskOptions) -> Session:
 
     with waiting(f"reading {', '.join(files)}"):
         return Session.open([*map(to_path, files)], AskSettings(**vars(options)))
+
+
+def _suggest_server(files: Sequence[str], session: Session) -> None:
+    from leporello.models.servers import running_servers
+
+    if hasattr(session.stages.reader, "base_url"):  # the answer is from a server
+        return
+    names = [f"{kind}:{m.name}" for kind, models in running_servers().items() for m in models or ()]
+    if names:
+        command = shlex.join([*program(), "ask", *files, "--model", names[0]])
+        text = f"Ask a larger model: {command}"
+        stdout().print(text, style="dim", markup=False, soft_wrap=True, no_wrap=True)
 
 
 def _schema(path: Path | None, kind: str) -> str:
