@@ -1,12 +1,13 @@
 """Answers to questions from passages (spans, yes or no, one of two names), and their confidence.
 
 The first read scores each passage alone, without what other passages contain. The second reads the
-first candidates with the words around them, in one window.
+sentences of the first candidates together, in one window.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -29,7 +30,7 @@ from leporello.text.english.questions import (
 )
 from leporello.text.folding import folded
 from leporello.text.log_odds import logistic
-from leporello.text.sentences import sentence_spans
+from leporello.text.sentences import sentence_spans, sentence_starts
 from leporello.text.squad import normalise, token_f1
 
 _SHORT = 3  # usual words of a name, date or number
@@ -40,7 +41,7 @@ _ABSENT_PENALTY = 10.0  # subtracted from the score of a name that no span conta
 # Chosen on Qasper, MuSiQue, HotpotQA and 2WikiMultihopQA (decision 50).
 _COMPARED = 8  # candidates that are read again
 _ROOM = 384  # tokens of the window of a second read, without the question
-_AROUND = (16, 32, 48)  # tokens on each side of a candidate, as far as there is room
+_AROUND = 60  # tokens of a long sentence on each side of a candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,30 +163,31 @@ def window_of(
 ) -> tuple[TextPair, dict[int, tuple[int, int]]]:
     """Returns the input of a second read, and the first and last token of candidates, by index.
 
-    The input has 16 tokens on each side of the first candidates, then 32 and 48, as far as they fit
-    into `room` tokens. Passages are in the order of their best candidates. A question with one
-    passage has no candidates, since the first read had the same text.
+    The input has the sentences of the first candidates, then the sentences before and after each,
+    as far as they fit into `room` tokens. Passages are in the order of their best candidates. A
+    question with one passage has no candidates, since the first read had the same text.
     """
     pair = TextPair(encoder.tokenize([question])[0].ids[:QUESTION_TOKENS], [])
     if len(passages) < 2:  # noqa: PLR2004 -- see above
         return pair, {}
-    numbers = [*dict.fromkeys(candidate.passage for candidate in candidates[:_COMPARED])]
-    texts = dict(zip(numbers, encoder.tokenize([passages[n] for n in numbers]), strict=True))
-    spans = {
-        n: texts[c.passage].between(c.start, c.end) for n, c in enumerate(candidates[:_COMPARED])
-    }
+    compared = candidates[:_COMPARED]
+    numbers = [*dict.fromkeys(candidate.passage for candidate in compared)]
+    tokenized = encoder.tokenize([passages[number] for number in numbers])
+    texts = dict(zip(numbers, tokenized, strict=True))
+    bounds = {n: [0, *sentence_starts(passages[n]), len(passages[n])] for n in numbers}
+    spans = {n: texts[c.passage].between(c.start, c.end) for n, c in enumerate(compared)}
     spans = {n: span for n, span in spans.items() if span}
     window: dict[int, set[int]] = {number: set() for number in numbers}  # passage -> its tokens
-    for around in _AROUND:
+    for shift in (0, -1, 1):
         for index, span in [*spans.items()]:
-            number = candidates[index].passage
-            length = len(texts[number].ids)
-            near = range(max(span.start - around, 0), min(span.stop + around, length))
-            new = {*near} - window[number]
+            number = compared[index].passage
+            near = texts[number].between(*_sentences(bounds[number], compared[index], shift))
+            first, last = max(near.start, span.start - _AROUND), min(near.stop, span.stop + _AROUND)
+            new = {*range(first, last)} - window[number]
             if len(new) <= room:
                 window[number] |= new
                 room -= len(new)
-            elif around == _AROUND[0]:
+            elif not shift:
                 del spans[index]
     ids: list[int] = []
     position: dict[tuple[int, int], int] = {}
@@ -196,9 +198,20 @@ def window_of(
         ids += [encoder.separator] if tokens else []
     places = {}
     for index, span in spans.items():
-        number = candidates[index].passage
+        number = compared[index].passage
         places[index] = (position[number, span[0]], position[number, span[-1]])
     return replace(pair, text=ids[:-1]), places
+
+
+def _sentences(bounds: Sequence[int], candidate: Candidate, shift: int) -> tuple[int, int]:
+    """Returns the place of a candidate's sentences (`shift` 0), or of the one before or after."""
+    first = bisect_right(bounds, candidate.start) - 1
+    last = bisect_left(bounds, candidate.end)
+    if shift < 0:
+        first, last = max(first - 1, 0), first
+    elif shift > 0:
+        first, last = last, min(last + 1, len(bounds) - 1)
+    return bounds[first], bounds[last]
 
 
 _FURTHEST = 12.0  # limit of a distance, beyond which answers are equally certain

@@ -46,7 +46,7 @@ def test_a_passage_that_another_passage_explains_comes_first(encoder: Encoder) -
     assert scores == sorted(scores, reverse=True)
 
 
-def test_the_window_has_the_words_around_the_candidates(encoder: Encoder) -> None:
+def test_the_window_has_the_sentences_of_the_candidates(encoder: Encoder) -> None:
     candidates = (candidate("Lydd", 1), candidate("Grigor Sande", 0))
     pair, places = window_of(encoder, QUESTION, PASSAGES, candidates)
     separator = [encoder.separator]
@@ -63,11 +63,11 @@ def test_a_candidate_without_room_is_left_out(encoder: Encoder) -> None:
     assert pair.text == words(encoder, PASSAGES[1])
 
 
-def test_a_long_passage_is_cut_around_the_candidate(encoder: Encoder) -> None:
+def test_a_long_sentence_is_cut_around_the_candidate(encoder: Encoder) -> None:
     passages = (f"{'rope ' * 200}Lydd {'mill ' * 200}", PASSAGES[2])
     candidates = (candidate("Lydd", 0, passages), candidate("Stroud", 1, passages))
     pair, places = window_of(encoder, QUESTION, passages, candidates)
-    around = words(encoder, "rope " * 48 + "Lydd " + "mill " * 48)
+    around = words(encoder, "rope " * 60 + "Lydd " + "mill " * 60)
     assert pair.text == [*around, encoder.separator, *words(encoder, PASSAGES[2])]
     assert tokens_at(pair, places[1]) == words(encoder, "Stroud")
 
