@@ -120,6 +120,11 @@ def test_servers_list_their_models(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         [point] = load_config([tmp_path / "own.yaml"]).select(["own"])
         assert point.stages["reader"].params["model"] == "qwen"
         assert len(server.requests) == count
+        calibration = tmp_path / "calibration.json"  # trusts no answer
+        calibration.write_text('{"slope": 0.0, "offset": -9.0}')
+        doubt = f"reader.calibration={calibration}"
+        shown = leporello("ask", file, "Who found it?", "--set", doubt).stdout
+        assert f"ask {file} 'Who found it?' --model ollama:llama3.2:latest" in shown
     with pytest.raises(UserError, match=r"answers at .*; start Ollama with `ollama serve`"):
         resolve("ollama:llama3.2")
 
