@@ -24,8 +24,7 @@ from typing import Any
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec, load_space
 from leporello.config.space import Space, first
-from leporello.core.files import read_json, write_json
-from leporello.models.locate import cache_directory
+from leporello.core.files import cache_directory, read_json, write_json
 from leporello.tuning.account import Account, parse_budget
 from leporello.tuning.documents import TunedTask, tuned_task
 from leporello.tuning.evaluation import Estimates, Evaluator

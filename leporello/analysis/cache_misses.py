@@ -13,13 +13,13 @@ from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import cached_passages, chunks_key, index_key, passages_key
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError
+from leporello.core.files import cache_directory
 from leporello.core.hashing import differences
 from leporello.core.records import Example
 from leporello.engine.enriching import passage_stages
 from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.reading import digest_of
 from leporello.engine.results.serialization import read_from_row
-from leporello.models.locate import cache_directory
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from leporello.cache.store import Cache
 from leporello.config import Config, PipelineSpec, load_config
 from leporello.config.metrics import metrics_of
 from leporello.core.errors import UserError, did_you_mean
-from leporello.core.files import read_rows
+from leporello.core.files import cache_directory, read_rows
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
 from leporello.engine.results.finished import FinishedRow, prediction_from_row
@@ -22,7 +22,6 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.manifest import named_files
 from leporello.metrics import Metric
-from leporello.models.locate import cache_directory
 
 _HINT = "restore the data, or run again with --update"
 

@@ -138,7 +138,7 @@ def ls(as_json: AsJson = False) -> None:
     """List the number and size of cached entries by kind."""
     from leporello.cache.store import Cache
     from leporello.cli.display.tables import cache_contents
-    from leporello.models.locate import cache_directory
+    from leporello.core.files import cache_directory
 
     stored = Cache(cache_directory())
     kinds = _by_kind(stored.entries())
@@ -192,7 +192,7 @@ def gc(
     from leporello.cache.entry import others_since
     from leporello.cache.store import Cache
     from leporello.cli.display.tables import cache_contents
-    from leporello.models.locate import cache_directory
+    from leporello.core.files import cache_directory
 
     stored = Cache(cache_directory())
     try:

@@ -1,4 +1,4 @@
-"""Opens files of users, and reads and atomically writes the files of a run."""
+"""Opens files of users, finds the cache, and reads and atomically writes the files of a run."""
 
 import hashlib
 import json
@@ -25,6 +25,21 @@ Stamp: TypeAlias = tuple[int, int, int, int]
 def at_home(path: str | Path) -> Path:
     """Returns the path with `~` expanded; unlike `expanduser`, unchanged for an unknown user."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 -- see the docstring
+
+
+def cache_directory() -> Path:
+    """Returns the folder of Leporello's cache: `LEPORELLO_CACHE`, or the user's cache folder."""
+    if folder := os.environ.get("LEPORELLO_CACHE"):
+        return at_home(folder).absolute()
+    from platformdirs import user_cache_path
+
+    try:
+        return user_cache_path("leporello")
+    except RuntimeError:
+        raise UserError(
+            "the home directory of this user is unknown: set HOME, or set LEPORELLO_CACHE to a"
+            " folder for the cache"
+        ) from None
 
 
 def opened(path: Path) -> BufferedReader:

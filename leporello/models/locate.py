@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from leporello.core.environment.extras import install_command, is_installed, require
 from leporello.core.errors import UserError
-from leporello.core.files import Stamp, at_home, sha256, stamp
+from leporello.core.files import Stamp, at_home, cache_directory, sha256, stamp
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelInfo
@@ -63,21 +63,6 @@ EMBEDDED: Mapping[str, Wheel] = {
 
 
 _EXPANDED = 5  # memory of a loaded model divided by the size of its quantised weights
-
-
-def cache_directory() -> Path:
-    """Returns the folder of Leporello's cache: `LEPORELLO_CACHE`, or the user's cache folder."""
-    if folder := os.environ.get("LEPORELLO_CACHE"):
-        return at_home(folder).absolute()
-    from platformdirs import user_cache_path
-
-    try:
-        return user_cache_path("leporello")
-    except RuntimeError:
-        raise UserError(
-            "the home directory of this user is unknown: set HOME, or set LEPORELLO_CACHE to a"
-            " folder for the cache"
-        ) from None
 
 
 def locate(model: str) -> str:

@@ -15,6 +15,7 @@ from leporello.config import Config, Pipeline, load_config, loader_of
 from leporello.config.loading import check_files
 from leporello.core.calls.answers import items_of
 from leporello.core.errors import UserError, check_list
+from leporello.core.files import cache_directory
 from leporello.core.members import member_document
 from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read, Span
 from leporello.engine.failures import ExampleError
@@ -28,7 +29,6 @@ from leporello.jobs.options import AskOptions
 from leporello.loaders.collection import load_collection
 from leporello.loaders.files import load, read_bytes
 from leporello.loaders.finding import find_sources
-from leporello.models.locate import cache_directory
 from leporello.runs.answer import Answer, CitedPassage, Cost, typed_value
 from leporello.storage import to_path
 from leporello.storage.paths import is_collection, is_there

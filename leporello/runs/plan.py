@@ -16,6 +16,7 @@ from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import cached_passages
 from leporello.core.calls.segments import cached_chunks, index_keys
 from leporello.core.errors import UserError
+from leporello.core.files import cache_directory
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Chunk, Example, Read
 from leporello.engine.active_example import ActiveExample
@@ -26,7 +27,6 @@ from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, changes, job_directory
-from leporello.models.locate import cache_directory
 from leporello.runs.timings import reading_key, selecting_key, timed_rates
 
 _SHOWN = 60  # characters of a parameter

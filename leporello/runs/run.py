@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from leporello.cache.store import Cache, warn_of_reuse
 from leporello.core.coverage import shown
 from leporello.core.errors import Stopped, UserError, counted
-from leporello.core.files import read_rows
+from leporello.core.files import cache_directory, read_rows
 from leporello.core.records import Failure, Prediction
 from leporello.engine.failures import time_limit
 from leporello.engine.limits import Limits
@@ -25,7 +25,6 @@ from leporello.jobs.jobs import Job, RunContext, changes, finished_beside, job_d
 from leporello.jobs.manifest import check_results, write_manifest
 from leporello.jobs.options import RunOptions, takes
 from leporello.jobs.results import Result
-from leporello.models.locate import cache_directory
 from leporello.runs.job_group import JobGroup, job_groups
 from leporello.runs.verify import ResultDifference, Verification, verify_job
 from leporello.storage import RemotePath

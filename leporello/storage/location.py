@@ -19,8 +19,8 @@ from urllib.parse import quote
 
 from leporello.core.environment.extras import install_command
 from leporello.core.errors import UserError
+from leporello.core.files import cache_directory
 from leporello.core.secrets import VARIABLE, key, redact
-from leporello.models.locate import cache_directory
 
 LOCK, PARTIAL = ".lock.json", ".part"
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs"}

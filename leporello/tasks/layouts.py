@@ -23,9 +23,8 @@ from typing import IO, Any, Generic, TypeVar
 from pydantic_core import from_json, to_json
 
 from leporello.core.errors import UserError
-from leporello.core.files import opened
+from leporello.core.files import cache_directory, opened
 from leporello.core.records import JSON, DocumentRows, Example
-from leporello.models.locate import cache_directory
 
 
 class Layout:

@@ -12,14 +12,13 @@ from leporello.cache.store import Cache
 from leporello.config import Pipeline, TaskSpec
 from leporello.core.calls.contracts import check_files
 from leporello.core.errors import UserError
-from leporello.core.files import atomically, in_utf8
+from leporello.core.files import atomically, cache_directory, in_utf8
 from leporello.core.protocols import Task
 from leporello.core.records import JSON, Example, Read
 from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.directory import safe_name
 from leporello.jobs.options import FewShotOptions, takes
-from leporello.models.locate import cache_directory
 from leporello.training.splits import one_job
 from leporello.training.training_pairs import Supervision, check_supervises, supervise
 

@@ -11,12 +11,12 @@ from typing import Any
 from leporello.cache.store import Cache
 from leporello.config import Config, PipelineSpec, TaskSpec, load_config
 from leporello.core.errors import ConfigError, UserError
+from leporello.core.files import cache_directory
 from leporello.core.training import Training
 from leporello.core.yaml.tree import ConfigSource
 from leporello.jobs.directory import safe_name
 from leporello.jobs.options import TrainOptions, takes
 from leporello.models.distributed import main_process_only, processes
-from leporello.models.locate import cache_directory
 from leporello.training.fine_tuning import check_settings, check_trainable, tuner_of
 from leporello.training.model_card import CONFIG, TrainingRecord, check_free
 from leporello.training.rows import RowTraining, options_of, place_of

@@ -18,13 +18,12 @@ from leporello.config.space import Space, first
 from leporello.config.specs import shortened
 from leporello.core import __version__
 from leporello.core.errors import UserError
-from leporello.core.files import check_own, read_json, write_json
+from leporello.core.files import cache_directory, check_own, read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
 from leporello.core.yaml.scalars import write_yaml
 from leporello.jobs.directory import safe_name
 from leporello.jobs.options import TuneOptions, takes
-from leporello.models.locate import cache_directory
 from leporello.tuning.account import Account, parse_budget
 from leporello.tuning.documents import Documents, Round, leading, rounds_of, tuned_task
 from leporello.tuning.evaluation import Estimate, Estimates, Evaluator, Measured

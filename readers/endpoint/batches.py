@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import AsyncFileLock
 
 from leporello.core.errors import UserError
-from leporello.core.files import write_json
-from leporello.models.locate import cache_directory
+from leporello.core.files import cache_directory, write_json
 from leporello.readers.endpoint.protocols import EndpointPrompt
 from leporello.readers.endpoint.requests import Asker
 from leporello.readers.endpoint.responses import (

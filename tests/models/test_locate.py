@@ -15,7 +15,8 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoTokenizer, PretrainedConfig, PreTrainedModel
 
 from leporello.core.errors import UserError
-from leporello.models.locate import EMBEDDED, cache_directory, loadable, locate, model_fingerprint
+from leporello.core.files import cache_directory
+from leporello.models.locate import EMBEDDED, loadable, locate, model_fingerprint
 
 NAMES = {
     "self_attn.q_proj": "attn_q",

@@ -15,9 +15,9 @@ from leporello.analysis.cache_misses import why
 from leporello.cache.dependencies import _version, library_versions
 from leporello.cache.store import Cache
 from leporello.core.errors import UserError
+from leporello.core.files import cache_directory
 from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions
-from leporello.models.locate import cache_directory
 from leporello.runs.plan import RunPlan, plan
 from leporello.runs.run import run
 from leporello.runs.timings import record_timing, timed_rates

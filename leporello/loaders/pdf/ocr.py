@@ -13,9 +13,8 @@ from contextlib import suppress
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from leporello.core.files import write_json
+from leporello.core.files import cache_directory, write_json
 from leporello.loaders.pdf.fragments import Fragment
-from leporello.models.locate import cache_directory
 
 if TYPE_CHECKING:
     import numpy as np

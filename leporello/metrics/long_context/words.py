@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from leporello.models.locate import cache_directory
+from leporello.core.files import cache_directory
 from leporello.text.lcs import lcs_union
 
 if TYPE_CHECKING:

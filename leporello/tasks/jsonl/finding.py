@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.core.errors import UserError
-from leporello.core.files import read_json
-from leporello.models.locate import cache_directory
+from leporello.core.files import cache_directory, read_json
 from leporello.storage import RemotePath, to_path
 from leporello.tasks.jsonl.unpacked import SUFFIXES as PACKED
 from leporello.tasks.official.benchmark import Published

@@ -13,8 +13,7 @@ from typing import IO, Any
 
 from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
 from leporello.core.errors import UserError
-from leporello.core.files import Stamp, opened, sha256, stamp
-from leporello.models.locate import cache_directory
+from leporello.core.files import Stamp, cache_directory, opened, sha256, stamp
 
 SUFFIXES = (".gz", ".bz2", ".zst", ".xz")
 

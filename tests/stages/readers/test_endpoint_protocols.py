@@ -12,8 +12,8 @@ from command_line import HERE, command, leporello, read_lines, until
 from endpoint_server import SECRET, Request, endpoint, project, reads, reply, running, texts
 
 from leporello.core.errors import UserError
+from leporello.core.files import cache_directory
 from leporello.core.records import Read
-from leporello.models.locate import cache_directory
 from leporello.readers.endpoint.responses import EndpointError
 from leporello.text.typed.parse import parse
 from leporello.text.typed.schema import schema_of
