@@ -11,9 +11,9 @@ from command_line import ROOT
 
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
-    "product lines": 75_900,
-    "product modules": 485,
-    "test lines": 39_000,
+    "product lines": 74_900,
+    "product modules": 484,
+    "test lines": 38_700,
     "words of docs": 20_000,
 }
 PRODUCT = ("leporello", "chunkers", "enrichers", "retrievers", "readers", "combiners")
