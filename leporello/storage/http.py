@@ -16,7 +16,7 @@ _ERRORS = {401: PermissionError, 403: PermissionError, 404: FileNotFoundError}
 _HEADERS = {"Accept-Encoding": "identity"}  # uncompressed, so that sizes and ETags match
 _TIMEOUT = 30.0  # seconds until the response, with redirects, and between bytes
 # A timeout between bytes alone lets a server that sends one byte every 29 s hold a run forever.
-_GRACE, _SLOWEST = 60.0, 1000  # seconds; bytes per second, since slow servers would never finish
+_GRACE, _SLOWEST = 30.0, 1000  # seconds; bytes per second, since slow servers would never finish
 
 _LARGEST = 2**36  # bytes of a file
 # Servers of files send their sizes; a reply without one may never end, and fill the disk before.
