@@ -121,7 +121,9 @@ class TfIdf(ByIndex):
 
         terms = sorted(counts)
         numbers = np.array([[0, term, counts[term]] for term in terms], np.int64).reshape(-1, 3).T
-        weights = self._weights(TermCounts(numbers[0], numbers[1], numbers[2] * 1.0), idf)
+        weights = self._weights(
+            TermCounts(numbers[0], numbers[1], numbers[2].astype(np.float64)), idf
+        )
         return dict(zip(terms, weights.tolist(), strict=True))
 
     def _weights(self, bags: TermCounts, idf: NDArray[np.float64]) -> NDArray[np.float64]:

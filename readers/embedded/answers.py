@@ -175,8 +175,11 @@ def window_of(
     tokenized = encoder.tokenize([passages[number] for number in numbers])
     texts = dict(zip(numbers, tokenized, strict=True))
     bounds = {n: [0, *sentence_starts(passages[n]), len(passages[n])] for n in numbers}
-    spans = {n: texts[c.passage].between(c.start, c.end) for n, c in enumerate(compared)}
-    spans = {n: span for n, span in spans.items() if span}
+    spans = {
+        index: span
+        for index, c in enumerate(compared)
+        if (span := texts[c.passage].between(c.start, c.end))
+    }
     window: dict[int, set[int]] = {number: set() for number in numbers}  # passage -> its tokens
     for shift in (0, -1, 1):
         for index, span in [*spans.items()]:
