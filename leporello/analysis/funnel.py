@@ -29,15 +29,24 @@ from leporello.engine.selection import document_chunks
 from leporello.metrics import Metric, judging_metric
 
 
+@dataclass(frozen=True, slots=True)
+class TracedExample:
+    """One example with its results and traces by job; None if a job has not finished it."""
+
+    id: str
+    example: Example | None  # None if the task's data are missing
+    rows: tuple[FinishedRow | None, ...]
+    traces: tuple[ExampleTrace | None, ...]
+
+
 def trace_examples(run: Path | str) -> Iterator[ExampleTrace]:
     """Yields a trace of every finished example, task by task, for all pipelines together.
 
-    The data of a task are streamed once, up to the last finished example. Chunks come from the
-    cache, or are computed once for all pipelines with the same chunker. Raises UserError if the
-    directory has no run, or its tasks' data have changed.
+    Raises UserError if the directory has no run, or its tasks' data have changed.
     """
     for jobs in FinishedRun.at(run).by_task.values():
-        yield from _of_task(jobs)
+        for traced in traced_examples(jobs):
+            yield from filter(None, traced.traces)
 
 
 def answer_score(finished: FinishedRow, metrics: Mapping[str, Metric]) -> float | None:
@@ -47,17 +56,26 @@ def answer_score(finished: FinishedRow, metrics: Mapping[str, Metric]) -> float 
     return None if statistics is None else metrics[name].score(statistics)
 
 
-def _of_task(jobs: Sequence[FinishedJob]) -> Iterator[ExampleTrace]:
+def traced_examples(jobs: Sequence[FinishedJob]) -> Iterator[TracedExample]:
+    """Yields the examples of a task that any job has finished.
+
+    The data of the task are streamed once, up to the last finished example. Chunks come from the
+    cache, or are computed once for all jobs with the same chunker.
+    """
     factory = StageFactory()
     chunkers = [factory.stage(job.point.stages["chunker"]) for job in jobs]
     metrics = [job.metrics for job in jobs]
     for example, rows in finished_examples(jobs):
         gold = gold_of(example)
+        traces: list[ExampleTrace | None] = []
         for job, chunker, scorers, row in zip(jobs, chunkers, metrics, rows, strict=True):
-            if row:
-                cover = _cover(chunker, example) if gold and row.prediction else ChunkCover.of(())
-                score, names = answer_score(row, scorers), (job.pipeline, job.task)
-                yield trace_example(names, example, gold, cover, row, score=score)
+            if row is None:
+                traces.append(None)
+                continue
+            cover = _cover(chunker, example) if gold and row.prediction else ChunkCover.of(())
+            score, names = answer_score(row, scorers), (job.pipeline, job.task)
+            traces.append(trace_example(names, example, gold, cover, row, score=score))
+        yield TracedExample(example.id, example, rows, tuple(traces))
 
 
 def _cover(chunker: Chunker, example: Example) -> ChunkCover:

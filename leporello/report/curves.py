@@ -12,7 +12,6 @@ from leporello.analysis.example_trace import ExampleTrace
 from leporello.core.table import swept_columns
 from leporello.jobs.results import reliability
 from leporello.report.example_index import Packed
-from leporello.report.join import ExampleFacts
 from leporello.report.plots import Plot, Point, Series, lines
 
 LEAST = 10
@@ -25,28 +24,27 @@ _Z = 1.96  # standard errors on either side of a 95 % band
 _BAND = "mean with 95 % interval"
 
 
-def curves(comparison: TaskComparison, packed: Packed, facts: ExampleFacts) -> Iterator[Plot]:
+def curves(comparison: TaskComparison, packed: Packed) -> Iterator[Plot]:
     """Yields all curves that have data; scores are those of the task's first metric."""
     metric, score = next(iter(comparison.metrics.items()))
     task = packed.task
-    traces = [facts.by_job.get(job.key, {}) for job in packed.jobs]
-    scores = [columns[metric] for columns in packed.scores]
+    scores = [job.scores[metric] for job in packed.jobs]
 
     lengths = [None if length is None else max(1, length) for length in packed.lengths]
     series = _series(packed, (binned(lengths, column) for column in scores))
     title = f"{score} by length of the document, {task}"
     yield from _plot(title, series, "characters of the document", score, logarithmic=True)
 
-    positions = ([_percent(by_id.get(id_)) for id_ in packed.ids] for by_id in traces)
+    positions = ([_percent(job.traces.get(id_)) for id_ in packed.ids] for job in packed.jobs)
     series = _series(packed, map(binned, positions, scores))
     title = f"{score} by position of the evidence, {task}"
     yield from _plot(title, series, "position in the document, %", score)
 
-    series = _series(packed, (tuple(_recall([*by_id.values()])) for by_id in traces))
+    series = _series(packed, (tuple(_recall([*job.traces.values()])) for job in packed.jobs))
     title = f"Recall of the evidence by the first k hits, {task}"
     yield from _plot(title, series, "k", "% of the evidence")
 
-    series = _series(packed, map(_calibration, packed.confidences, scores))
+    series = _series(packed, map(_calibration, [job.confidences for job in packed.jobs], scores))
     places = [point.x for line in series for point in line.points]
     equal = [Point(x, x, x, x) for x in (min(places), max(places))] if places else []
     title = f"{score} by confidence, equality dotted, {task}"

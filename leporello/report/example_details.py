@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
+from leporello.analysis.funnel import TracedExample
 from leporello.core.coverage import ledger_line, loss_lines, merge
 from leporello.core.records import JSON, Document, Example, Span
 from leporello.engine.results.finished import FinishedRow
-from leporello.report.join import JobRows, JoinedExample, Prompts
+from leporello.report.join import JobColumns, Prompts
 from leporello.text.outline import place_of_span
 
 _EXCERPT, _SHORTEST = 400, 60  # characters of a passage
@@ -36,7 +37,7 @@ class ExcerptLimits(NamedTuple):
 class Detail:
     """Makes pieces of examples; excerpts of one document are shared within a piece."""
 
-    jobs: Sequence[JobRows]  # jobs whose rows are shown
+    jobs: Sequence[JobColumns]  # jobs whose rows are shown
     characters: int  # maximum number of characters of excerpts per example
     prompts: Prompts  # renderer of exact inputs
     documents: list[dict[str, Any]] = field(default_factory=list)  # of the current piece
@@ -44,14 +45,14 @@ class Detail:
     _indices: dict[str, int] = field(default_factory=dict)
 
     def add(
-        self, joined: JoinedExample, details: Sequence[dict[str, Any] | None], *, exactly: bool
+        self, traced: TracedExample, details: Sequence[dict[str, Any] | None], *, exactly: bool
     ) -> None:
         """Adds an example with the details of its rows, and with the exact inputs if `exactly`."""
-        row: dict[str, Any] = {"id": joined.id, "jobs": [*details]}
-        if joined.example is not None:
-            row |= self._data_fields(joined.example, details)
+        row: dict[str, Any] = {"id": traced.id, "jobs": [*details]}
+        if traced.example is not None:
+            row |= self._data_fields(traced.example, details)
             if exactly:
-                self._render(joined, joined.example, details)
+                self._render(traced, traced.example, details)
         self.examples.append(row)
 
     def take_piece(self) -> dict[str, JSON]:
@@ -103,9 +104,9 @@ class Detail:
         return self._indices[document.sha256]
 
     def _render(
-        self, joined: JoinedExample, example: Example, details: Sequence[dict[str, Any] | None]
+        self, traced: TracedExample, example: Example, details: Sequence[dict[str, Any] | None]
     ) -> None:
-        for job, row, detail in zip(self.jobs, joined.rows, details, strict=True):
+        for job, row, detail in zip(self.jobs, traced.rows, details, strict=True):
             if row and detail and detail["calls"]:
                 rendered = self.prompts.render(job, row.calls[: self.limits.calls], example)
                 for call, prompt in zip(detail["calls"], rendered, strict=True):

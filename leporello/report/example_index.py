@@ -3,25 +3,19 @@
 import gzip
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from leporello.analysis.example_trace import STAGES
-from leporello.analysis.finished import finished_examples
+from leporello.analysis.example_trace import STAGES, ExampleTrace
+from leporello.analysis.funnel import TracedExample, traced_examples
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.results.finished import FinishedRow
 from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics import Metric
-from leporello.report.example_details import Detail, job_detail
-from leporello.report.join import (
-    ExampleFacts,
-    JobRows,
-    JoinedExample,
-    Prompts,
-    without_data,
-)
+from leporello.report.example_details import Detail, ExcerptLimits, job_detail
+from leporello.report.join import JobColumns, Prompts, without_data
 
 _SHORT = 80  # characters of questions and predictions in a list
 _PIECE = 100  # examples
@@ -35,18 +29,14 @@ class Packed:
     """The examples of one task."""
 
     task: str
-    jobs: Sequence[JobRows]  # jobs that ran the examples
+    jobs: Sequence[JobColumns]  # jobs that ran the examples
+    notes: list[str] = field(default_factory=list)  # notes on omitted content, with reasons
     index: str = ""  # packed index for the list of examples
     pieces: list[str] = field(default_factory=list)  # packed pieces of a hundred examples each
     ids: list[str] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)  # their beginnings
     lengths: list[int | None] = field(default_factory=list)  # of the documents, in characters
-    # Scores by job, then by metric; one per example, or None.
-    scores: list[dict[str, list[float | None]]] = field(default_factory=list)
-    confidences: list[list[float | None]] = field(default_factory=list)  # by job
-    # By job and example, the index in `STAGES` of the losing stage, `NOT_LOST` or `NO_PROOF`.
-    lost: list[list[int]] = field(default_factory=list)
     documents: set[str] = field(default_factory=set)  # SHA-256 of the documents
-    notes: list[str] = field(default_factory=list)  # notes on omitted content, with reasons
 
 
 def packed(value: JSON) -> str:
@@ -57,13 +47,7 @@ def packed(value: JSON) -> str:
 
 
 def pack(
-    task: str,
-    jobs: Sequence[JobRows],
-    metrics: Sequence[str],
-    facts: ExampleFacts,
-    *,
-    characters: int,
-    inputs: int,
+    task: str, jobs: Sequence[JobColumns], metrics: Sequence[str], *, characters: int, inputs: int
 ) -> Packed:
     """Returns a task's examples, with excerpts of documents if the data still exist.
 
@@ -71,98 +55,98 @@ def pack(
     with their exact inputs.
     """
     scorers = metrics_of_run(jobs[0].job.signature, metrics)
+    result = Packed(task, jobs)
     try:
-        finished = finished_examples([job.job for job in jobs])
-        rows = (JoinedExample(example.id, example, results) for example, results in finished)
-        detail = Detail(jobs, characters, Prompts())
-        return _Packing(Packed(task, jobs), scorers, facts, detail).pack(rows, inputs)
+        _pack(result, traced_examples([job.job for job in jobs]), scorers, characters, inputs)
     except UserError as error:
-        note = f"{task}: shown without its documents: {error}"
-    detail = Detail(jobs, characters, Prompts())
-    examples = _Packing(Packed(task, jobs), scorers, facts, detail).pack(without_data(jobs), 0)
-    examples.notes.insert(0, note)
-    return examples
+        note = f"{task}: shown without its documents and lost answers: {error}"
+        result = Packed(task, [replace(job) for job in jobs], [note])
+        _pack(result, without_data(result.jobs), scorers, characters, 0)
+    return result
 
 
-class _Packing:
-    def __init__(
-        self, result: Packed, metrics: Mapping[str, Metric], facts: ExampleFacts, detail: Detail
-    ) -> None:
-        jobs = result.jobs
-        self.result, self.metrics, self.facts, self.detail = result, metrics, facts, detail
-        self.result.scores = [{name: [] for name in metrics} for _ in jobs]
-        self.result.confidences = [[] for _ in jobs]
-        self.questions: list[str] = []
-        self.predictions: list[list[str]] = [[] for _ in jobs]
-        self.states: list[list[int]] = [[] for _ in jobs]
-        self.result.lost = [[] for _ in jobs]
-
-    def pack(self, examples: Iterable[JoinedExample], inputs: int) -> Packed:
-        """Packs the examples in one pass; the first `inputs` of them have exact inputs."""
-        for number, example in enumerate(examples):
-            self._add(example, exactly=number < inputs)
-            if len(self.detail.examples) == _PIECE:
-                self.result.pieces.append(packed(self.detail.take_piece()))
-        if self.detail.examples:
-            self.result.pieces.append(packed(self.detail.take_piece()))
-        self.result.index = packed(self._index())
-        self.result.notes += self.detail.prompts.notes
-        return self.result
-
-    def _add(self, example: JoinedExample, *, exactly: bool) -> None:
-        details = [self._job(index, example.id, row) for index, row in enumerate(example.rows)]
-        self.detail.add(example, details, exactly=exactly)
-        self.result.ids.append(example.id)
-        self.questions.append(example.example.question[:_SHORT] if example.example else "")
-        self.result.lengths.append(_length(example))
+def _pack(
+    result: Packed,
+    examples: Iterable[TracedExample],
+    metrics: Mapping[str, Metric],
+    characters: int,
+    inputs: int,
+) -> None:
+    """Packs the examples in one pass; the first `inputs` of them have exact inputs."""
+    detail = Detail(result.jobs, characters, Prompts())
+    for number, example in enumerate(examples):
+        cells = zip(result.jobs, example.rows, example.traces, strict=True)
+        details = [_add(*cell, metrics, detail.limits) for cell in cells]
+        detail.add(example, details, exactly=number < inputs)
+        result.ids.append(example.id)
+        result.questions.append(example.example.question[:_SHORT] if example.example else "")
+        result.lengths.append(_length(example))
         if example.example:
-            self.result.documents.add(example.example.document.sha256)
-
-    def _job(self, index: int, example: str, row: FinishedRow | None) -> dict[str, Any] | None:
-        fact = self.facts.by_job.get(self.result.jobs[index].key, {}).get(example)
-        # Without the proof, a reader may still know the answer or find it elsewhere.
-        lost_at = fact.lost_at if fact and not fact.answered else ""
-        scores = dict(self._scores(row)) if row else {}
-        for name, column in self.result.scores[index].items():
-            column.append(scores.get(name))
-        answered = row if row and not row.statistics.abstained else None
-        self.result.confidences[index].append(answered.statistics.confidence if answered else None)
-        prediction = row.prediction if row else None
-        self.predictions[index].append(prediction["prediction"][:_SHORT] if prediction else "")
-        self.states[index].append(_ABSENT if row is None else _DONE if prediction else _FAILED)
-        has_proof = fact is not None and fact.gold
-        lost = STAGES.index(lost_at) if lost_at else NOT_LOST if has_proof else NO_PROOF
-        self.result.lost[index].append(lost)
-        return job_detail(row, scores, lost_at, self.detail.limits) if row else None
-
-    def _scores(self, row: FinishedRow) -> Iterator[tuple[str, float]]:
-        for name, metric in self.metrics.items():
-            statistics = row.statistics.statistics.get(name)
-            if statistics is not None:
-                yield name, round(metric.score(statistics), 4)
-
-    def _index(self) -> dict[str, Any]:
-        result = self.result
-        jobs = (
-            {"label": j.label, "name": j.name, "run": str(j.key[0]), "pipeline": j.job.pipeline}
-            for j in result.jobs
-        )
-        return {
-            "task": result.task,
-            "jobs": [*jobs],
-            "metrics": [*self.metrics],
-            "stages": [*STAGES],
-            "piece": _PIECE,
-            "ids": result.ids,
-            "questions": self.questions,
-            "predictions": self.predictions,
-            "states": self.states,
-            "lost": result.lost,
-            "scores": [[[*columns[name]] for name in self.metrics] for columns in result.scores],
-        }
+            result.documents.add(example.example.document.sha256)
+        if len(detail.examples) == _PIECE:
+            result.pieces.append(packed(detail.take_piece()))
+    if detail.examples:
+        result.pieces.append(packed(detail.take_piece()))
+    result.index = packed(_index(result, [*metrics]))
+    result.notes += detail.prompts.notes
 
 
-def _length(example: JoinedExample) -> int | None:
+def _add(
+    job: JobColumns,
+    row: FinishedRow | None,
+    trace: ExampleTrace | None,
+    metrics: Mapping[str, Metric],
+    limits: ExcerptLimits,
+) -> dict[str, Any] | None:
+    """Adds a value to each column of a job; returns the details of its results."""
+    # Without the proof, a reader may still know the answer or find it elsewhere.
+    lost_at = trace.lost_at if trace and not trace.answered else ""
+    statistics = row.statistics.statistics if row else {}
+    scores = {
+        name: round(metric.score(of_metric), 4)
+        for name, metric in metrics.items()
+        if (of_metric := statistics.get(name)) is not None
+    }
+    for name in metrics:
+        job.scores.setdefault(name, []).append(scores.get(name))
+    is_answered = row is not None and not row.statistics.abstained
+    job.confidences.append(row.statistics.confidence if row and is_answered else None)
+    prediction = row.prediction if row else None
+    job.predictions.append(prediction["prediction"][:_SHORT] if prediction else "")
+    job.states.append(_ABSENT if row is None else _DONE if prediction else _FAILED)
+    has_proof = trace is not None and trace.gold
+    job.lost.append(STAGES.index(lost_at) if lost_at else NOT_LOST if has_proof else NO_PROOF)
+    if trace:
+        job.traces[trace.id] = trace
+    return job_detail(row, scores, lost_at, limits) if row else None
+
+
+def _index(result: Packed, metrics: list[str]) -> dict[str, Any]:
+    jobs = result.jobs
+    return {
+        "task": result.task,
+        "jobs": [
+            {
+                "label": job.label,
+                "name": job.name,
+                "run": str(job.job.run.directory.path),
+                "pipeline": job.job.pipeline,
+            }
+            for job in jobs
+        ],
+        "metrics": metrics,
+        "stages": [*STAGES],
+        "piece": _PIECE,
+        "ids": result.ids,
+        "questions": result.questions,
+        "predictions": [job.predictions for job in jobs],
+        "states": [job.states for job in jobs],
+        "lost": [job.lost for job in jobs],
+        "scores": [[job.scores.get(name, []) for name in metrics] for job in jobs],
+    }
+
+
+def _length(example: TracedExample) -> int | None:
     if example.example:
         return len(example.example.document.text)
     lengths = (

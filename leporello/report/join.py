@@ -1,16 +1,15 @@
-"""Joins results with the task's data and traces, and renders the exact inputs of readers."""
+"""Results of jobs as columns with a value per example, and the exact inputs of readers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 from leporello.analysis.example_trace import ExampleTrace
 from leporello.analysis.finished import FinishedJob
-from leporello.analysis.funnel import trace_examples
+from leporello.analysis.funnel import TracedExample
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.protocols import RendersPrompt
@@ -19,30 +18,23 @@ from leporello.engine.results.finished import FinishedRow
 from leporello.engine.results.serialization import read_from_row
 
 
-@dataclass(frozen=True, slots=True)
-class JobRows:
-    """One pipeline on one task of a run."""
+@dataclass
+class JobColumns:
+    """One pipeline on one task of a run; its columns have a value per example of the report."""
 
     job: FinishedJob
     label: str
     name: str  # short label in the report: `#1` for a point of a sweep
-
-    @property
-    def key(self) -> tuple[Path, str, str]:
-        """Unique key of the job: run, pipeline, task."""
-        return self.job.run.directory.path, self.job.pipeline, self.job.task
-
-
-@dataclass(frozen=True, slots=True)
-class JoinedExample:
-    """One example with the results of each job."""
-
-    id: str
-    example: Example | None  # None if the data are missing
-    rows: tuple[FinishedRow | None, ...]  # by job; None if it has not finished the example
+    scores: dict[str, list[float | None]] = field(default_factory=dict, init=False)  # by metric
+    confidences: list[float | None] = field(default_factory=list, init=False)
+    # The index in `STAGES` of the stage that lost the answer, `NOT_LOST` or `NO_PROOF`.
+    lost: list[int] = field(default_factory=list, init=False)
+    predictions: list[str] = field(default_factory=list, init=False)  # their beginnings
+    states: list[int] = field(default_factory=list, init=False)
+    traces: dict[str, ExampleTrace] = field(default_factory=dict, init=False)  # by example's id
 
 
-def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
+def without_data(jobs: Sequence[JobColumns]) -> Iterator[TracedExample]:
     """Yields the examples that any job has finished, by their number in the task."""
     # All are in task order, so that merging needs only one row per job in memory.
     numbered = [_numbered(job, index) for index, job in enumerate(jobs)]
@@ -50,40 +42,12 @@ def without_data(jobs: Sequence[JobRows]) -> Iterator[JoinedExample]:
         by_id: dict[str, list[FinishedRow | None]] = {}
         for _, index, row in group:
             by_id.setdefault(row.statistics.id, [None] * len(jobs))[index] = row
-        yield from (
-            JoinedExample(example_id, None, tuple(rows)) for example_id, rows in by_id.items()
-        )
+        for example_id, rows in by_id.items():
+            yield TracedExample(example_id, None, tuple(rows), (None,) * len(jobs))
 
 
-def _numbered(job: JobRows, index: int) -> Iterator[tuple[int, int, FinishedRow]]:
+def _numbered(job: JobColumns, index: int) -> Iterator[tuple[int, int, FinishedRow]]:
     return ((row.statistics.number, index, row) for row in job.job.files.examples())
-
-
-_GONE = "lost answers, and curves that need the documents, are left out"
-
-
-@dataclass
-class ExampleFacts:
-    """Traces of the examples of all runs."""
-
-    # Traces by run, pipeline and task, then by the example's id.
-    by_job: dict[tuple[Path, str, str], dict[str, ExampleTrace]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)  # notes on the runs without traces, with reasons
-
-
-def facts(runs: Sequence[Path]) -> ExampleFacts:
-    """Returns the traces of the examples; runs without data are left out with a note."""
-    result = ExampleFacts()
-    for run in runs:
-        traces: dict[tuple[Path, str, str], dict[str, ExampleTrace]] = {}
-        try:
-            for trace in trace_examples(run):
-                traces.setdefault((run, trace.pipeline, trace.task), {})[trace.id] = trace
-        except UserError as error:
-            result.notes.append(f"{run.name}: {_GONE}: {error}")
-        else:
-            result.by_job |= traces
-    return result
 
 
 _NO = "exact inputs are left out"
@@ -96,24 +60,24 @@ class Prompts:
     """Renders inputs; after the first failure of a job's reader, it skips that job."""
 
     notes: list[str] = field(default_factory=list)  # reasons why inputs are left out, one per job
-    _stages: dict[tuple[Path, str, str], Pipeline | None] = field(default_factory=dict)
+    _stages: dict[str, Pipeline | None] = field(default_factory=dict)  # by the job's label
 
     def render(
-        self, job: JobRows, calls: Sequence[Mapping[str, Any]], example: Example
+        self, job: JobColumns, calls: Sequence[Mapping[str, Any]], example: Example
     ) -> list[str | None]:
         """Returns the input of each call, shortened in the middle if it is long; or None."""
-        if job.key not in self._stages:
-            self._stages[job.key] = self._built(job)
+        if job.label not in self._stages:
+            self._stages[job.label] = self._built(job)
         prompts: list[str | None] = []
         remaining = _ALL
         for call in calls:
-            stages = self._stages[job.key] if remaining > 0 else None
+            stages = self._stages[job.label] if remaining > 0 else None
             prompt = self._rendered(job, stages, call, example) if stages else None
             remaining -= len(prompt or "")
             prompts.append(prompt)
         return prompts
 
-    def _built(self, job: JobRows) -> Pipeline | None:
+    def _built(self, job: JobColumns) -> Pipeline | None:
         try:
             stages, changed = job.job.point.build(), job.job.changed_files()
         except UserError as error:
@@ -125,7 +89,7 @@ class Prompts:
         return stages
 
     def _rendered(
-        self, job: JobRows, stages: Pipeline, call: Mapping[str, Any], example: Example
+        self, job: JobColumns, stages: Pipeline, call: Mapping[str, Any], example: Example
     ) -> str | None:
         reader = stages.reader_of(call["role"])
         if not isinstance(reader, RendersPrompt):
@@ -134,11 +98,11 @@ class Prompts:
             text = reader.render(read_from_row(call, example.document))
         except Exception as error:  # a plug-in, or a model that is not on this machine
             self._leave_out(job, f"{type(error).__name__}: {error}")
-            self._stages[job.key] = None
+            self._stages[job.label] = None
             return None
         return _shortened(text)
 
-    def _leave_out(self, job: JobRows, reason: str) -> None:
+    def _leave_out(self, job: JobColumns, reason: str) -> None:
         self.notes.append(f"{job.label} on {job.job.task}: {_NO}: {reason}")
 
 

@@ -22,7 +22,7 @@ from leporello.core.files import atomically, check_own
 from leporello.core.protocols import SECTION
 from leporello.jobs.directory import RunDirectory
 from leporello.report.example_index import Packed, pack
-from leporello.report.join import JobRows, facts
+from leporello.report.join import JobColumns
 from leporello.report.plots import middle
 from leporello.report.sections import SECTIONS, ReportData, ReportSection
 from leporello.report.summary import board, short_names
@@ -119,19 +119,17 @@ def report(
     check_own(file, _MARK)
     comparison = compare(paths, baseline=baseline, tasks=tasks, common=True, draws=draws)
     names = short_names([e.label for task in comparison.boards for e in task.entries])
-    example_facts = facts(paths)
     finished = {run.directory.path: run for run in map(FinishedRun.at, paths)}
     examples_of_all = sum(max(e.examples for e in task.entries) for task in comparison.boards)
     characters = min(_CHARACTERS // max(1, examples_of_all), _EACH)
     packed = [
-        pack(task.task, _jobs(task, names, finished), [*task.metrics], example_facts,
+        pack(task.task, _jobs(task, names, finished), [*task.metrics],
              characters=characters, inputs=inputs)
         for task in comparison.boards
     ]  # fmt: skip
-    data = ReportData(paths, comparison, packed, example_facts, names)
+    data = ReportData(paths, comparison, packed, names)
     all_sections = [*_sections(data, sections)]
     notes = [
-        *example_facts.notes,
         *chain.from_iterable(section.notes for _, section in all_sections),
         *chain.from_iterable(map(_notes, comparison.boards, packed)),
     ]
@@ -173,9 +171,9 @@ def _sections(data: ReportData, names: Sequence[str]) -> Iterator[tuple[str, Rep
 
 def _jobs(
     comparison: TaskComparison, names: Mapping[str, str], finished: Mapping[Path, FinishedRun]
-) -> list[JobRows]:
+) -> list[JobColumns]:
     return [
-        JobRows(finished[e.run].job(e.pipeline, comparison.task), e.label, names[e.label])
+        JobColumns(finished[e.run].job(e.pipeline, comparison.task), e.label, names[e.label])
         for e in comparison.entries
     ]
 

@@ -6,7 +6,6 @@ A plug-in class can be a section too: its method `section(data)` receives all da
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from leporello.analysis.comparison.tables import Comparison
@@ -17,7 +16,7 @@ from leporello.jobs.results import Summary, ways_table
 from leporello.models.locate import model_fingerprint
 from leporello.report.curves import curves, effective_lengths, length_plots
 from leporello.report.example_index import Packed
-from leporello.report.join import ExampleFacts, JobRows
+from leporello.report.join import JobColumns
 from leporello.report.plots import Plot, Point, Series, lines
 from leporello.training.model_card import CARD, TrainingRecord, read_record
 
@@ -28,15 +27,13 @@ class ReportData:
 
     Attributes:
         comparison: Comparison of their pipelines, task by task.
-        packed: Examples of each task, with each job's scores.
-        facts: Traces of the examples.
+        packed: Examples of each task, with each job's scores and traces.
         names: Short names of pipelines by their labels: `#1` for a point of a sweep.
     """
 
     runs: Sequence[Path]
     comparison: Comparison
     packed: Sequence[Packed]
-    facts: ExampleFacts
     names: Mapping[str, str]
 
 
@@ -70,7 +67,7 @@ class Ways:
         return ReportSection("Ways", tables=tables)
 
 
-def _ways(job: JobRows) -> Mapping[str, Mapping[str, int]]:
+def _ways(job: JobColumns) -> Mapping[str, Mapping[str, int]]:
     summary = Summary({})
     for statistics in job.job.files.statistics():
         summary.add(statistics)
@@ -83,8 +80,7 @@ class Curves:
     def section(self, data: ReportData) -> ReportSection:
         """Returns all curves that have data."""
         tasks = zip(data.comparison.boards, data.packed, strict=True)
-        plots = (curves(*task, data.facts) for task in tasks)
-        return ReportSection("Curves", plots=[*chain.from_iterable(plots)])
+        return ReportSection("Curves", plots=[plot for task in tasks for plot in curves(*task)])
 
 
 class Lengths:
@@ -118,7 +114,7 @@ SECTIONS: Mapping[str, type] = {
 _LOSSES = {"loss": "training", "validation_loss": "validation"}
 
 
-def trainings(jobs: Sequence[JobRows]) -> tuple[list[str], list[Plot], list[str]]:
+def trainings(jobs: Sequence[JobColumns]) -> tuple[list[str], list[Plot], list[str]]:
     """Returns a paragraph per reader that `train` made, their plots, and notes on omitted ones."""
     users: dict[tuple[str, JSON], list[str]] = {}
     for job in jobs:
@@ -140,7 +136,7 @@ def trainings(jobs: Sequence[JobRows]) -> tuple[list[str], list[Plot], list[str]
     return texts, plots, notes
 
 
-def _models(job: JobRows) -> Iterator[tuple[str, JSON]]:
+def _models(job: JobColumns) -> Iterator[tuple[str, JSON]]:
     """Yields paths of the models of a job's reader, with their content hashes in the run."""
     signature = job.job.signature
     model = signature["pipeline"].get("reader", {}).get("model")

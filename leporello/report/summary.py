@@ -162,7 +162,7 @@ class _Forest:
 
 def _losses(number: int, task: TaskComparison, packed: Packed) -> ResultTable | None:
     """Returns the wrong answers of each pipeline by the first stage that lost the proof."""
-    counts = [Counter(lost) for lost in packed.lost]
+    counts = [Counter(job.lost) for job in packed.jobs]
     stages = [stage for stage in range(len(STAGES)) if any(by_stage[stage] for by_stage in counts)]
     if not stages:
         return None
