@@ -121,7 +121,7 @@ def report(
         list[str] | None,
         typer.Option(
             "--section",
-            metavar="ways|curves|lengths|training|FILE.py:CLASS|YAML",
+            metavar="ways|curves|lengths|FILE.py:CLASS|YAML",
             help="Show this section, open, below the examples. May be given several times.",
         ),
     ] = None,

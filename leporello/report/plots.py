@@ -94,13 +94,11 @@ def lines(
     y_name: str,
     logarithmic: bool = False,
     dotted: Sequence[Point] = (),
-    digits: int = 2,
 ) -> Plot:
     """Draws series as lines with intervals; more than three series have a panel each.
 
     The series need at least one point in total; on a logarithmic axis, `x` must be positive. `y`
-    begins at 0, and has this number of digits in the table. `dotted` are the points of a dotted
-    line, such as the line of equal values.
+    begins at 0. `dotted` are the points of a dotted line, such as the line of equal values.
     """
     points = [*dotted, *(point for line in series for point in line.points)]
     axes = Axes.around(points, x_name, y_name, logarithmic=logarithmic)
@@ -111,8 +109,7 @@ def lines(
     )
     ends = ("from", "to") if any(p.low < p.high for p in points) else ()
     rows = [
-        (line.name, f"{p.x:.6g}",
-         *(f"{n:.{digits}f}" for n in (p.y, p.low, p.high)[: 1 + len(ends)]))
+        (line.name, f"{p.x:.6g}", *(f"{n:.2f}" for n in (p.y, p.low, p.high)[: 1 + len(ends)]))
         for line in series
         for p in line.points
     ]  # fmt: skip

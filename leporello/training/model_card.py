@@ -56,12 +56,6 @@ def write_record(folder: Path, record: TrainingRecord) -> None:
         file.write(_card(record))
 
 
-def read_record(model: Path) -> TrainingRecord | None:
-    """Returns the record of the training that made a model; None if `train` did not make it."""
-    record = record_in(model.parent)
-    return record if record and record.parameters.get("model") == f"./{model.name}" else None
-
-
 def record_in(folder: Path) -> TrainingRecord | None:
     """Returns the training record in a folder, or None; raises UserError if it is damaged."""
     file = folder / RECORD
