@@ -7,7 +7,7 @@ import re
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -44,7 +44,6 @@ _PDFIUM = threading.Lock()  # pdfium is not thread-safe
 LARGEST_STREAM = 2**26  # bytes; pdfium needs sixteen times as many for text
 _DENSEST = 1032  # highest compression ratio of deflate
 _HEAD = 2**10  # bytes before a stream that contain its filters
-_BLOCK = 2**16
 _STREAM = re.compile(rb"stream(?<=\bstream)\r?\n")
 _UNSEEN = re.compile(rb"/Image\b|/EmbeddedFile\b")  # streams that are not unpacked for text
 
@@ -190,32 +189,10 @@ def has_bomb(data: bytes) -> bool:
         length = (len(data) if end < 0 else end) - start
         if not times or length * _DENSEST**times <= LARGEST_STREAM or _UNSEEN.search(head):
             continue
-        if _unpacked(data, start, start + length, times) > LARGEST_STREAM:
-            return True
+        content = data[start : start + length]
+        with suppress(zlib.error):  # encrypted or damaged: pdfium stops there too
+            for _ in range(times):
+                content = zlib.decompressobj().decompress(content, LARGEST_STREAM + 1)
+            if len(content) > LARGEST_STREAM:
+                return True
     return False
-
-
-def _unpacked(data: bytes, start: int, end: int, times: int) -> int:
-    """Returns the unpacked size of a stream; stops at a size above the limit."""
-    blocks = (data[i : min(i + _BLOCK, end)] for i in range(start, end, _BLOCK))
-    stages = [zlib.decompressobj() for _ in range(times)]
-    total = 0
-    try:
-        for block in blocks:
-            total += _through(block, stages)
-            if total > LARGEST_STREAM:
-                break
-    except zlib.error:  # encrypted or damaged: pdfium stops there too
-        pass
-    return total
-
-
-def _through(block: bytes, stages: list[zlib._Decompress]) -> int:
-    """Returns the size of a block after all stages; stops at a size above the limit."""
-    if not stages:
-        return len(block)
-    total = 0
-    while block and total <= LARGEST_STREAM and not stages[0].eof:
-        total += _through(stages[0].decompress(block, _BLOCK), stages[1:])
-        block = stages[0].unconsumed_tail
-    return total
