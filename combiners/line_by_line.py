@@ -13,7 +13,6 @@ from leporello.combiners.stuff import arranged, read_with
 from leporello.core.notes import note
 from leporello.core.protocols import Targets
 from leporello.core.records import Chunk, Combination, Document, Example, Hit, Read, Span
-from leporello.text.subtitles import Cue, rewritten
 
 # Indentation, and the dash before a speaker's words: `- Who's there?`
 _FRAME = re.compile(r"\s*(?:[-‐–—]{1,2}\s*(?=[^\s\-‐–—]))?")
@@ -34,28 +33,15 @@ class LineByLine:
             one: for models whose tokenizers lose line breaks (T5, Marian), which would always need
             the second round. `joined` reads the lines of a chunk together and joins the answers by
             line breaks, whatever their number of lines (MuLD, section 4: "concatenated").
-        cues: Whether a document that was loaded from a subtitle file becomes a subtitle file again,
-            with the numbers, times and notes of that file.
     """
 
     # Chunks give a model the neighbouring lines as context, and a second round repairs answers of
     # the wrong length; so this default is right with every reader (decision 15).
     unit: Literal["chunk", "line", "joined"] = "chunk"
-    cues: bool = False
-
-    def __post_init__(self) -> None:
-        if self.cues and self.unit == "joined":
-            raise ValueError("cues: true needs the lines of the document, which unit: joined loses")
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one or two rounds, or none without lines; raises ValueError without cues."""
+        """Yields one or two rounds, or none without lines."""
         page = _LinePage.of(example.document)
-        # An error, because plain text without times would pass for a subtitle file.
-        if self.cues and not page.cues:
-            raise ValueError(
-                f"cues: true makes subtitle files, but document {example.document.id!r} was not"
-                " loaded from one"
-            )
         groups = [*_groups(page, hits)]
         # Unselected lines are never copied, since they would pass for translations (decision 15).
         if len({part.line for group in groups for part in group.parts}) < len(page.texts):
@@ -79,8 +65,7 @@ class LineByLine:
                 note("answers to chunks had other numbers of lines: these were read line by line")
             # Two rounds at most: a single line cannot have a wrong number of lines.
             groups = retries
-        text = page.filled(answers)
-        return rewritten(page.cues, page.by_cue(text)) if self.cues else text
+        return page.filled(answers)
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
         """Returns for each read the lines of the references that correspond to its lines."""
@@ -131,11 +116,6 @@ class _LinePage:
             document, lines, [_stripped(text, line, start, line.end) for line, start in ends]
         )
 
-    @property
-    def cues(self) -> tuple[Cue, ...]:
-        """The cues of the subtitle file that the document was loaded from."""
-        return tuple(place for place in self.document.places if isinstance(place, Cue))
-
     def filled(self, pairs: Iterable[tuple[_LinePart, str]]) -> str:
         """Returns the document's text with the lines replaced by their answers."""
         text, pieces, position = self.document.text, [""], 0
@@ -146,15 +126,6 @@ class _LinePage:
             pieces += [text[position:start], answer]
             position = (inner if answer else line).end
         return "".join([*pieces, text[position:]])
-
-    def by_cue(self, text: str) -> Iterator[list[str]]:
-        """Yields the lines of each cue, for a text with the document's number of lines."""
-        lines = text.splitlines()
-        lengths = map(len, self.document.text.splitlines(keepends=True))
-        # By line numbers: answers change all offsets, but never the number of lines.
-        starts = [*accumulate(lengths, initial=0)][:-1]
-        for cue in self.cues:
-            yield lines[bisect_left(starts, cue.start) : bisect_left(starts, cue.end)]
 
     def opposite(self, reference: str) -> list[str]:
         """Returns the reference's line for each line; empty if the numbers of lines differ."""

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from leporello.core.records import JSON, CacheProtocol, Document, Index, Loss, P
 from leporello.loaders.files import LARGEST, load_bytes, loader_of
 from leporello.loaders.finding import MOST_NAMES, UNREADABLE, FoundFile, find_sources
 from leporello.storage import to_path
-from leporello.text.subtitles import Cue
 
 
 def load_collection(
@@ -129,7 +127,7 @@ def _unpacked_document(index: Index, name: str) -> Document:
         packed["title"],
         tuple(Section(*section) for section in packed["sections"]),
         tuple(Span(*part) for part in packed["parts"]),
-        tuple((Place if len(p) == len(fields(Place)) else Cue)(*p) for p in packed["places"]),
+        tuple(Place(*place) for place in packed["places"]),
         tuple(Loss(*loss) for loss in packed["losses"]),
         tuple(packed["notes"]),
     )

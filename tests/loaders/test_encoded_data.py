@@ -12,7 +12,6 @@ import pytest
 from leporello import Document
 from leporello.core.errors import UserError
 from leporello.loaders.files import load
-from leporello.text.subtitles import Cue
 
 BYTES = random.Random(1).randbytes(30_000)
 DATA = base64.b64encode(BYTES).decode()
@@ -105,14 +104,6 @@ def test_sections_and_places_fit_the_text_that_is_left(tmp_path: Path) -> None:
     places = [(p.name, table.text[p.start : p.end]) for p in table.places]
     assert places[0] == ("[0]", "[0][0]: Ann\n[0][1]: 1\n")
     assert places[-1] == ("[3]", "[3][0]: Bo\n[3][1]: 2")
-
-
-def test_cues_keep_the_text_around_them(tmp_path: Path) -> None:
-    content = f"1\n00:00:01,000 --> 00:00:02,000\n{DATA}\n\n2\n00:00:03,000 --> 00:00:04,000\nHi\n"
-    document = loaded(tmp_path, "a.srt", content)
-    (cue,) = document.places[1:]
-    assert isinstance(cue, Cue)
-    assert (document.text[cue.start : cue.end], cue.name) == ("Hi", "00:00:03")
 
 
 def test_a_file_of_encoded_data_has_no_text(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Tests that LineByLine returns as many lines as the document has, in the same places."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import one_example
@@ -15,7 +14,6 @@ from leporello.chunkers import FixedTokens, Lines
 from leporello.combiners import LineByLine
 from leporello.core.calls.stage_calls import divide
 from leporello.core.notes import collect_notes
-from leporello.loaders.files import load
 
 Answer = Callable[[str], str]
 
@@ -123,66 +121,6 @@ def test_joined_answers_may_have_any_number_of_lines() -> None:
     value, rounds, notes = drive(LineByLine("joined"), document, hits, flat)
     assert (value, rounds, notes) == ("- A B - C\nD", [["- a b\n- c", "d"]], [])
     assert drive(LineByLine("joined"), document, [])[:2] == ("", [])
-
-
-def test_cues_require_a_subtitle_file() -> None:
-    with pytest.raises(ValueError, match="which unit: joined loses"):
-        LineByLine("joined", cues=True)
-    with pytest.raises(ValueError, match="cues: true makes subtitle files, but document 'd'"):
-        translated("a\n", combiner=LineByLine(cues=True))
-
-
-SRT = (
-    "1\n00:00:01,000 --> 00:00:02,500\n<i>hello\nyou</i>\n\n"
-    "7\n00:00:03,000 --> 00:00:04,000  X1:1 X2:9 Y1:2 Y2:3\n{\\an8}<i>one</i>\n<i>two</i>\n\n"
-    "00:00:05,000 --> 00:00:06,000\nno number\n\n"
-    "9\n00:00:07,000 --> 00:00:08,000\n\n"
-    "10\n00:00:01,500 --> 00:00:01,700\n- out of\n- order\n\n"
-    "11\n0:00:09,0 --> 0:00:10,0\nthe year\n1984\n"
-)
-SHOUTED = (
-    SRT.replace("hello\nyou", "HELLO\nYOU")
-    .replace("one</i>\n<i>two", "ONE\nTWO")
-    .replace("no number", "NO NUMBER")
-    .replace("out of\n- order", "OUT OF\n- ORDER")
-    .replace("the year", "THE YEAR")
-)
-VTT = (
-    "WEBVTT - a film\nKind: captions\n\nSTYLE\n::cue { color: red }\n\nNOTE to\nself\n\n"
-    "intro\n00:01.000 --> 00:02.000 align:start position:10%\n<v Ann>hi &amp; you</v>\n\n"
-    "NOTE more\n\n00:02.000 --> 00:03.000\n\n"
-    "second\n00:03.000 --> 01:00:04.000\na &lt; b\nc\n\nNOTE the end\n"
-)
-
-
-def subtitled(folder: Path, name: str, data: bytes, answer: Answer, unit: Any = "chunk") -> str:
-    (folder / name).write_bytes(data)
-    document = load(folder / name)
-    hits = [Hit(chunk, 0.0) for chunk in divide(Lines(9), document)]
-    value, rounds, _ = drive(LineByLine(unit, cues=True), document, hits, answer)
-    read = "\n".join(text for texts in rounds for text in texts)
-    assert "-->" not in read
-    assert "NOTE" not in read
-    return value
-
-
-@pytest.mark.parametrize("answer", [shout, flat])
-@pytest.mark.parametrize("unit", ["chunk", "line"])
-@pytest.mark.parametrize(("newline", "mark"), [("\n", ""), ("\r\n", "\ufeff"), ("\r", "")])
-def test_a_subrip_file_keeps_all_but_its_texts(
-    tmp_path: Path, newline: str, mark: str, unit: Any, answer: Answer
-) -> None:
-    data = (mark + SRT.replace("\n", newline)).encode()
-    assert subtitled(tmp_path, "a.srt", data, answer, unit) == SHOUTED.replace("\n", newline)
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_a_webvtt_file_keeps_all_but_its_texts(tmp_path: Path, newline: str) -> None:
-    data = VTT.replace("\n", newline).encode()
-    value = subtitled(tmp_path, "a.vtt", data, lambda text: text.replace("hi", "HI"))
-    assert value == VTT.replace("hi &amp;", "HI &amp;").replace("\n", newline)
-    value = subtitled(tmp_path, "a.vtt", data, lambda text: text.replace("hi", "a --> b"))
-    assert "a --&gt; b &amp; you" in value
 
 
 def test_the_targets_of_a_read_are_the_lines_of_the_reference_in_the_same_places() -> None:
