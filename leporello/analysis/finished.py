@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
+from heapq import merge
+from itertools import count, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -146,40 +148,34 @@ def finished_examples(
 
     Raises UserError if the data have changed.
     """
-    readers = [_ResultReader(job.files) for job in jobs]
-    # `--limit` leaves out the examples after the last finished one.
-    for example in takewhile(lambda _: any(r.next for r in readers), jobs[0].examples()):
-        rows = tuple(reader.take(example.id) for reader in readers)
+    examples = enumerate(jobs[0].examples())
+    for number, rows in rows_by_number([job.files for job in jobs]):
+        example = next((example for place, example in examples if place == number), None)
         for job, row in zip(jobs, rows, strict=True):
-            if row:
+            if row and (example is None or example.id != row.id):
+                raise UserError(
+                    f"{job.name}: the data have changed since the run: example {row.id!r} is"
+                    f" missing or out of order; {_HINT}"
+                )
+            if row and example:
                 check_document(job.name, example, row)
-        if any(rows):
+        if example:
             yield example, rows
-    for job, reader in zip(jobs, readers, strict=True):
-        reader.check_end(job.name)
 
 
-class _ResultReader:
-    """Reads the results of one pipeline on one task in task order."""
+def rows_by_number(
+    all_files: Sequence[JobFiles],
+) -> Iterator[tuple[int, tuple[FinishedRow | None, ...]]]:
+    """Yields the numbers of examples that any job has finished, with the row of each job."""
 
-    def __init__(self, files: JobFiles) -> None:
-        self._examples = files.examples()
-        self.next = next(self._examples, None)  # None at the end
+    def numbered(place: int, files: JobFiles) -> Iterator[tuple[int, int, FinishedRow]]:
+        return ((row.number, place, row) for row in files.examples())
 
-    def take(self, example_id: str) -> FinishedRow | None:
-        """Returns the next example and advances, if it has this id; otherwise returns None."""
-        if self.next is None or self.next.statistics.id != example_id:
-            return None
-        example, self.next = self.next, next(self._examples, None)
-        return example
-
-    def check_end(self, name: str) -> None:
-        """Raises UserError unless the task's data contained all finished examples, in order."""
-        if self.next:
-            raise UserError(
-                f"{name}: the data have changed since the run: example"
-                f" {self.next.statistics.id!r} is missing or out of order; {_HINT}"
-            )
+    # All are in task order, so that merging needs only one row per job in memory.
+    merged = merge(*map(numbered, count(), all_files), key=itemgetter(0))
+    for number, group in groupby(merged, key=itemgetter(0)):
+        rows = {place: row for _, place, row in group}
+        yield number, tuple(map(rows.get, range(len(all_files))))
 
 
 def check_document(name: str, example: Example, finished: FinishedRow) -> None:

@@ -2,19 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import merge
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from leporello.analysis.example_trace import ExampleTrace
-from leporello.analysis.finished import FinishedJob
+from leporello.analysis.finished import FinishedJob, rows_by_number
 from leporello.analysis.funnel import TracedExample
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Example
-from leporello.engine.results.finished import FinishedRow
 from leporello.engine.results.serialization import read_from_row
 
 
@@ -36,18 +32,11 @@ class JobColumns:
 
 def without_data(jobs: Sequence[JobColumns]) -> Iterator[TracedExample]:
     """Yields the examples that any job has finished, by their number in the task."""
-    # All are in task order, so that merging needs only one row per job in memory.
-    numbered = [_numbered(job, index) for index, job in enumerate(jobs)]
-    for _, group in groupby(merge(*numbered, key=itemgetter(0)), key=itemgetter(0)):
-        by_id: dict[str, list[FinishedRow | None]] = {}
-        for _, index, row in group:
-            by_id.setdefault(row.statistics.id, [None] * len(jobs))[index] = row
-        for example_id, rows in by_id.items():
-            yield TracedExample(example_id, None, tuple(rows), (None,) * len(jobs))
-
-
-def _numbered(job: JobColumns, index: int) -> Iterator[tuple[int, int, FinishedRow]]:
-    return ((row.statistics.number, index, row) for row in job.job.files.examples())
+    for _, rows in rows_by_number([job.job.files for job in jobs]):
+        # Runs of different data may have several examples of one number.
+        for example_id in dict.fromkeys(row.id for row in rows if row):
+            of_example = tuple(row if row and row.id == example_id else None for row in rows)
+            yield TracedExample(example_id, None, of_example, (None,) * len(jobs))
 
 
 _NO = "exact inputs are left out"
