@@ -10,7 +10,7 @@ from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.cache.dependencies import fingerprint
 from leporello.cache.store import Cache, CacheEntry
 from leporello.core.calls.contracts import asks_question, indexers
-from leporello.core.calls.derived import cached_passages, chunks_key, index_key, passages_key
+from leporello.core.calls.derived import chunks_of, index_key, passages_of
 from leporello.core.calls.stage_calls import divide
 from leporello.core.errors import UserError
 from leporello.core.files import cache_directory
@@ -53,7 +53,7 @@ def _needed_keys(
     stages = job.point.build()
     chunker, document = stages.chunker, example.document
     question = example.question if asks_question(chunker) else None
-    yield "chunks", type(chunker), chunks_key(document, chunker, question, fingerprint)
+    yield "chunks", type(chunker), chunks_of(document, chunker, question).key(fingerprint)
     try:
         with stage_errors("chunker"):
             chunks = divide(chunker, document, question or "")
@@ -61,8 +61,9 @@ def _needed_keys(
         raise UserError(f"the chunker fails on this example: {error.message}") from None
     if stages.enricher is not None and chunks:
         enrichers = passage_stages(stages)
-        yield "passages", type(enrichers[0]), passages_key(chunks, enrichers, fingerprint)
-        chunks = cached_passages(chunks, enrichers) or chunks
+        passages = passages_of(chunks, enrichers)
+        yield "passages", type(enrichers[0]), passages.key(fingerprint)
+        chunks = passages.cached() or chunks
     for indexer in indexers(stages.retriever):
         yield "index", type(indexer), index_key(document, indexer, chunks, fingerprint)
     row = job.files.row(example.id)

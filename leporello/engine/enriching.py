@@ -93,7 +93,7 @@ class EnricherRunner:
         with stage_errors("enricher"):
             # Passages need no question, so they are made once per document, and cached by enricher,
             # readers and chunks (decision 46).
-            return derived.passages(chunks, passage_stages(self.stages), make)
+            return derived.passages_of(chunks, passage_stages(self.stages)).get(make)
 
     def _enrich(
         self, chunks: Sequence[Chunk], number: int, store: MemoryStore | None

@@ -6,8 +6,9 @@ from functools import partial
 from itertools import groupby
 
 from leporello.config import Pipeline
-from leporello.core.calls import derived, segments
+from leporello.core.calls import segments
 from leporello.core.calls.contracts import asks_question, load_models
+from leporello.core.calls.derived import chunks_of
 from leporello.core.calls.memory import memo_key
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
@@ -111,7 +112,7 @@ def document_chunks(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
         make = partial(divide, chunker, question=question or "")
         if document.members:
             return segments.chunks(document, chunker, question, make)
-        return derived.chunks(document, chunker, question, partial(make, document))
+        return chunks_of(document, chunker, question).get(partial(make, document))
 
 
 def by_document(examples: Iterable[Example]) -> Iterator[tuple[int, tuple[Example, ...]]]:

@@ -13,7 +13,7 @@ from leporello.config import Spec
 from leporello.config.placement import Placement
 from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question, indexers
-from leporello.core.calls.derived import cached_passages
+from leporello.core.calls.derived import passages_of
 from leporello.core.calls.segments import cached_chunks, index_keys
 from leporello.core.errors import UserError
 from leporello.core.files import cache_directory
@@ -167,7 +167,7 @@ class _JobCounter:
         yield ("chunks", label, task), [chunks is not None for chunks in chunk_lists]
         if self.stages.enricher is not None:
             enrichers = passage_stages(self.stages)
-            chunk_lists = [c and cached_passages(c, enrichers) for c in chunk_lists]
+            chunk_lists = [c and passages_of(c, enrichers).cached() for c in chunk_lists]
             label = " of ".join((*map(_label, enrichers), label))
             yield ("passages", label, task), [chunks is not None for chunks in chunk_lists]
             self.enriched &= None not in chunk_lists

@@ -42,82 +42,71 @@ class _NotedChunks:
     notes: Sequence[str]
 
 
-def chunks(
+@dataclass(frozen=True, slots=True)
+class DerivedChunks:
+    """Chunks or passages of a document, in its memory and its cache."""
+
+    document: Document
+    codec: Codec[_NotedChunks]
+    memo: Hashable  # key in memory
+    key: Callable[[Fingerprint], CacheKey | None]  # in a cache; None if a stage has no fingerprint
+
+    def get(self, make: Callable[[], Sequence[Chunk]]) -> tuple[Chunk, ...]:
+        """Returns them, computed if necessary; the stage's notes are reported in any case."""
+
+        def compute() -> _NotedChunks:
+            with collect_notes() as notes:
+                return _NotedChunks(tuple(make()), notes)
+
+        noted = self.document.derived(self.codec, self.memo, self.key, compute)
+        for text in noted.notes:
+            note(text)
+        return noted.chunks
+
+    def cached(self) -> tuple[Chunk, ...] | None:
+        """Returns them if the document's cache has them."""
+        cache = self.document.cache
+        key = self.key(cache.fingerprint) if cache else None
+        entry = cache.get(self.codec.kind, key) if cache and key else None
+        return None if entry is None else self.codec.unpack(entry).chunks
+
+
+def chunks_of(
     document: Document,
     chunker: object,
     question: str | None,
-    divide: Callable[[], Sequence[Chunk]],
     within: tuple[Document, int] | None = None,
-) -> tuple[Chunk, ...]:
-    """Returns a document's chunks; reports the chunker's notes, also if the chunks are cached.
+) -> DerivedChunks:
+    """Returns the chunks of a document.
 
-    `question` is None if the chunker does not take it; `divide` computes the chunks. `within` is
-    a collection that contains the document, with the document's offset: the chunks are then those
-    of the collection.
+    `question` is None if the chunker does not take it. `within` is a collection that contains the
+    document, with the document's offset: the chunks are then those of the collection.
     """
-    collection, offset = within or (document, 0)
 
-    def make() -> Sequence[Chunk]:
-        parts = divide()
-        if not within:
-            return parts
-        return [collection.chunk(part.start + offset, part.end + offset) for part in parts]
+    def key(fingerprint: Fingerprint) -> CacheKey | None:
+        if (identity := fingerprint(chunker, ())) is None:
+            return None
+        extra: dict[str, JSON] = {} if question is None else {"question": question}
+        return {"chunker": {**identity}, "document": content_of(document), **extra}
 
-    key = partial(chunks_key, document, chunker, question)
-    memo = (memo_key(chunker), question)
-    return _with_notes(document, _chunk_codec(collection, offset), memo, key, make)
+    codec = _chunk_codec(*(within or (document, 0)))
+    return DerivedChunks(document, codec, (memo_key(chunker), question), key)
 
 
-def cached_chunks(
-    document: Document,
-    chunker: object,
-    question: str | None,
-    within: tuple[Document, int] | None = None,
-) -> tuple[Chunk, ...] | None:
-    """Returns a document's chunks if its cache has them; the arguments are those of `chunks`."""
-    codec = _chunk_codec(*within or (document, 0))
-    return _cached(document, codec, partial(chunks_key, document, chunker, question))
-
-
-def passages(
-    chunks: Sequence[Chunk], makers: Sequence[object], make: Callable[[], Sequence[Chunk]]
-) -> tuple[Chunk, ...]:
-    """Returns the passages that an enricher and its readers, the `makers`, make, with its notes."""
+def passages_of(chunks: Sequence[Chunk], makers: Sequence[object]) -> DerivedChunks:
+    """Returns the passages of chunks that an enricher and its readers, the `makers`, make."""
     document = chunks[0].document
+
+    def key(fingerprint: Fingerprint) -> CacheKey | None:
+        fingerprints = [fingerprint(stage, ()) for stage in makers]
+        enricher, *readers = ({**(entry or {})} for entry in fingerprints)
+        if None in fingerprints:
+            return None
+        stages: CacheKey = {"enricher": enricher, "readers": [*readers]}
+        return {**stages, **_chunk_fields(document, chunks)}
+
     memo = (*map(memo_key, makers), spans_hash(document, chunks))
-    key = partial(passages_key, chunks, makers)
-    return _with_notes(document, _passage_codec(document), memo, key, make)
-
-
-def cached_passages(chunks: Sequence[Chunk], makers: Sequence[object]) -> tuple[Chunk, ...] | None:
-    """Returns an enricher's passages for a document's chunks if the cache has them."""
-    document = chunks[0].document
-    return _cached(document, _passage_codec(document), partial(passages_key, chunks, makers))
-
-
-def _with_notes(
-    document: Document,
-    codec: Codec[_NotedChunks],
-    memo: Hashable,
-    key: Callable[[Fingerprint], CacheKey | None],
-    make: Callable[[], Sequence[Chunk]],
-) -> tuple[Chunk, ...]:
-    def compute() -> _NotedChunks:
-        with collect_notes() as notes:
-            return _NotedChunks(tuple(make()), notes)
-
-    noted = document.derived(codec, memo, key, compute)
-    for text in noted.notes:
-        note(text)
-    return noted.chunks
-
-
-def _cached(
-    document: Document, codec: Codec[_NotedChunks], key: Callable[[Fingerprint], CacheKey | None]
-) -> tuple[Chunk, ...] | None:
-    cache_key = key(document.cache.fingerprint) if document.cache else None
-    entry = document.cache.get(codec.kind, cache_key) if document.cache and cache_key else None
-    return None if entry is None else codec.unpack(entry).chunks
+    return DerivedChunks(document, _passage_codec(document), memo, key)
 
 
 def index(
@@ -136,29 +125,6 @@ def index(
     memo = (memo_key(retriever, search_only(retriever)), spans_hash(document, chunks))
     make = make or partial(retriever.index, chunks=chunks)
     return document.derived(codec, memo, key, lambda: read_only(make()))
-
-
-def passages_key(
-    chunks: Sequence[Chunk], makers: Sequence[object], fingerprint: Fingerprint
-) -> CacheKey | None:
-    """Returns the cache key of `passages`; None if a stage has no fingerprint."""
-    fingerprints = [fingerprint(stage, ()) for stage in makers]
-    enricher, *readers = ({**(entry or {})} for entry in fingerprints)
-    if None in fingerprints:
-        return None
-    stages: CacheKey = {"enricher": enricher, "readers": [*readers]}
-    return {**stages, **_chunk_fields(chunks[0].document, chunks)}
-
-
-def chunks_key(
-    document: Document, chunker: object, question: str | None, fingerprint: Fingerprint
-) -> CacheKey | None:
-    """Returns the cache key of `chunks`; None if the chunker has no fingerprint."""
-    identity = fingerprint(chunker, ())
-    if identity is None:
-        return None
-    extra: dict[str, JSON] = {} if question is None else {"question": question}
-    return {"chunker": {**identity}, "document": content_of(document), **extra}
 
 
 def index_key(

@@ -8,7 +8,7 @@ chunks at once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,15 +32,18 @@ def chunks(
 ) -> tuple[Chunk, ...]:
     """Returns the chunks of all files of a collection; `divide` is called with each file."""
 
+    def divide_file(file: Document, offset: int) -> list[Chunk]:
+        parts = divide(file)
+        return [document.chunk(part.start + offset, part.end + offset) for part in parts]
+
     def make() -> tuple[tuple[Chunk, ...], list[str]]:
         chunks: list[Chunk] = []
         with collect_notes() as notes:
-            for number, member in enumerate(document.members):
-                file = member_document(document, number)
+            for number, of_file in enumerate(_by_file(document, chunker, question)):
+                file = of_file.document
                 # Kept now, since the segment's key would have to build the file's document again.
                 document.memo(("content", number), partial(derived.content_of, file))
-                divide_file, within = partial(divide, file), (document, member.start)
-                chunks += derived.chunks(file, chunker, question, divide_file, within)
+                chunks += of_file.get(partial(divide_file, file, document.members[number].start))
         return tuple(chunks), notes
 
     result, notes = document.memo(("chunks", memo_key(chunker), question), make)
@@ -55,15 +58,21 @@ def cached_chunks(
 ) -> tuple[Chunk, ...] | None:
     """Returns a document's chunks if its cache has them all."""
     if not document.members:
-        return derived.cached_chunks(document, chunker, question)
+        return derived.chunks_of(document, chunker, question).cached()
     chunks: list[Chunk] = []
-    for number, member in enumerate(document.members):
-        file = member_document(document, number)
-        within = (document, member.start)
-        if (file_chunks := derived.cached_chunks(file, chunker, question, within)) is None:
+    for of_file in _by_file(document, chunker, question):
+        if (file_chunks := of_file.cached()) is None:
             return None
         chunks += file_chunks
     return tuple(chunks)
+
+
+def _by_file(
+    document: Document, chunker: object, question: str | None
+) -> Iterator[derived.DerivedChunks]:
+    for number, member in enumerate(document.members):
+        file = member_document(document, number)
+        yield derived.chunks_of(file, chunker, question, (document, member.start))
 
 
 def has_segments(kind: type) -> bool:
