@@ -11,8 +11,7 @@ from leporello.core.notes import note
 from leporello.core.passages import Passage
 from leporello.core.protocols import ANSWER, Count, Positive, Role
 from leporello.core.records import Asking, Chunk, Document, Enrichment, Generates, Read
-from leporello.text.english.clauses import clause_spans
-from leporello.text.english.terms import EMPTY_TERMS
+from leporello.text.english.terms import EMPTY_TERMS, clause_spans
 from leporello.text.outline import heading
 from leporello.text.sentences import sentence_spans
 

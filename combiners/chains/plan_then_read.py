@@ -25,8 +25,8 @@ from leporello.core.records import (
     Read,
     Search,
 )
-from leporello.text.english.clauses import clause_spans
 from leporello.text.english.questions import Wanted, named_choices, wanted
+from leporello.text.english.terms import clause_spans
 
 _STEP = re.compile(r"^\W{0,4}(?:step )?\d{1,2}\s?[.):]\W{0,4}(\S.*)$", re.I | re.M)
 _ANSWER = re.compile(r"#(\d{1,2})(?!\d)")

@@ -1,18 +1,198 @@
 """Loads files, folders, patterns, URLs and archives as one document, each file at most once."""
 
 import dataclasses
+import glob
 import hashlib
-from collections.abc import Iterable, Sequence
+import os
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from leporello.core.errors import UserError
+from leporello.core.files import at_home, opened, stamp
 from leporello.core.members import join
 from leporello.core.protocols import Loader
 from leporello.core.records import JSON, CacheProtocol, Document, Index, Loss, Place, Section, Span
-from leporello.loaders.files import LARGEST, load_bytes, loader_of
-from leporello.loaders.finding import MOST_NAMES, UNREADABLE, FoundFile, find_sources
-from leporello.storage import to_path
+from leporello.loaders.files import LARGEST, load_bytes, loader_of, read_bytes
+from leporello.storage import RemotePath, to_path
+from leporello.storage.location import Location
+
+UNREADABLE = "unreadable file"
+MOST_NAMES = 5  # in a note
+_BOMB = (2**24, 100)  # unpacked bytes and growth factor of a file; exceeding both is refused
+_ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+_HIDDEN = re.compile(r"(?:\A|/)(?:\.(?!\.?/)|__MACOSX/)")
+_TRIES = 3  # to read a file that changes during the read
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file to read."""
+
+    name: str  # name in the collection
+    path: Path  # path of the file, for its suffix and for messages
+    read: Callable[[], bytes]  # function that returns its bytes; raises UserError
+
+
+@dataclass
+class _Found:
+    sources: list[FoundFile] = field(default_factory=list)  # files to read
+    losses: list[Loss] = field(default_factory=list)  # files that cannot be read
+    # Names of hidden files and folders, which are skipped
+    hidden: list[str] = field(default_factory=list)
+    # Names of symbolic links that lead out of their folder, which are not followed
+    links: list[str] = field(default_factory=list)
+
+    def notes(self) -> Iterator[str]:
+        """Yields notes on skipped files."""
+        skipped = ((self.hidden, "hidden: {}"), (self.links, "links out of their folder: {}"))
+        for names, why in skipped:
+            if names:
+                more = f", … ({len(names)})" if len(names) > MOST_NAMES else ""
+                yield f"skipped, {why.format(', '.join(sorted(names)[:MOST_NAMES]) + more)}"
+
+
+def find_sources(paths: Sequence[str | Path]) -> _Found:
+    """Finds the files at paths, each file once; raises UserError if a path does not exist."""
+    files, is_single = _Found(), len(paths) == 1
+    for path in paths:
+        for match in _expanded(path):
+            _find(match, files, "" if is_single else f"{match.name}/")
+    files.sources = [*_unique_names(files.sources)]
+    return files
+
+
+def _expanded(text: str | Path) -> Iterator[Path]:
+    path = to_path(text)
+    if isinstance(path, RemotePath):
+        yield path
+        return
+    path = at_home(path)
+    if path.exists() or not glob.has_magic(str(path)):
+        yield path
+        return
+    if not (matches := sorted(glob.glob(str(path), recursive=True))):  # noqa: PTH207 -- Path.glob takes no absolute pattern
+        raise UserError(f"{text}: no file matches this pattern")
+    yield from (Path(match) for match in matches if Path(match).is_file())
+
+
+def _find(path: Path, collected: _Found, prefix: str) -> None:
+    """Adds the files at a path; `prefix` precedes the names of files in a folder or archive."""
+    if isinstance(path, RemotePath) and path.is_dir():
+        for name in sorted(Location(str(path)).files()):
+            collected.sources.append(
+                FoundFile(prefix + name, path / name, partial(_read, path / name))
+            )
+    elif path.is_dir():
+        _walk(path, collected, prefix)
+    else:
+        opened(path).close()  # a path of the user must exist
+        _add(path, _shown(path.name), collected, f"{path.name}/" if prefix else "")
+
+
+def _walk(folder: Path, collected: _Found, prefix: str) -> None:
+    def failed(error: OSError) -> None:
+        collected.losses.append(Loss(UNREADABLE, str(error), _shown(str(error.filename))))
+
+    root = folder.resolve()
+    for at, folders, files in os.walk(folder, onerror=failed):
+        folders.sort()
+        for name in sorted([*folders, *files]):
+            path = Path(at, name)
+            shown = prefix + _shown(path.relative_to(folder).as_posix())
+            if name.startswith("."):
+                collected.hidden.append(shown)
+            elif path.is_symlink() and not (
+                path.exists() and path.resolve().is_relative_to(root)  # not in a circle of links
+            ):
+                collected.links.append(shown)
+            elif name in files and not path.is_symlink():  # a link inside is found by its target
+                _add(path, shown, collected, f"{shown}/")
+        folders[:] = [name for name in folders if not name.startswith(".")]
+
+
+def _add(path: Path, name: str, collected: _Found, prefix: str) -> None:
+    if path.suffix.lower() == ".zip":
+        try:
+            _unpack(path, collected, prefix)
+        except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
+            collected.losses.append(Loss(UNREADABLE, f"{path}: is not an archive: {error}", name))
+    else:
+        collected.sources.append(FoundFile(name, path, partial(_read, path)))
+
+
+def _unpack(path: Path, collected: _Found, prefix: str) -> None:
+    archive = zipfile.ZipFile(os.fspath(path))  # stays open until its files are read
+    if "[Content_Types].xml" in archive.namelist():  # an Office file with the suffix .zip
+        collected.sources.append(FoundFile(prefix.removesuffix("/"), path, partial(_read, path)))
+        return
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    if sum(entry.file_size for entry in entries) > LARGEST:
+        raise ValueError(f"unpacks to more than {LARGEST // 2**20} MiB")
+    for entry in entries:
+        name = prefix + _shown(entry.filename)
+        if _HIDDEN.search(entry.filename):
+            collected.hidden.append(name)
+        elif why := _refused(entry):
+            collected.losses.append(Loss(UNREADABLE, f"{name}: {why}", name))
+        else:
+            inner = Path(path, entry.filename)
+            collected.sources.append(
+                FoundFile(name, inner, partial(_unpacked, archive, entry, name))
+            )
+
+
+def _refused(entry: zipfile.ZipInfo) -> str:
+    """Returns why a file of an archive is not unpacked; empty if it is unpacked."""
+    least, factor = _BOMB
+    if entry.flag_bits & 1:
+        return "is encrypted; unpack the archive first"
+    if entry.filename.lower().endswith(_ARCHIVES):
+        return "is an archive within an archive; unpack it first"
+    if entry.file_size > max(least, entry.compress_size * factor):
+        return (
+            f"would unpack to {entry.file_size} bytes from {entry.compress_size}, too many: skipped"
+        )
+    return ""
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
+    try:
+        return archive.read(entry)
+    except Exception as error:  # corrupt archives raise all kinds of errors
+        raise UserError(f"{name}: cannot be unpacked: {error}") from None
+
+
+def _read(path: Path) -> bytes:
+    """Reads a file, again if it changes during the read."""
+    for _ in range(_TRIES):
+        if isinstance(path, RemotePath):
+            return read_bytes(path)
+        before, data, after = stamp(path), read_bytes(path), stamp(path)
+        if before == after:
+            return data
+    raise UserError(f"{path}: changes while it is read")
+
+
+def _unique_names(sources: Sequence[FoundFile]) -> Iterator[FoundFile]:
+    """Yields each file once, named by its path if another file has the same name."""
+    once: dict[Path, FoundFile] = {}
+    for source in sources:
+        once.setdefault(source.path.resolve(), source)
+    names = Counter(source.name for source in once.values())
+    for source in once.values():
+        shared = names[source.name] > 1
+        yield dataclasses.replace(source, name=_shown(str(source.path))) if shared else source
+
+
+def _shown(name: str) -> str:
+    """Replaces characters of a name that cannot be printed."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
 
 
 def load_collection(

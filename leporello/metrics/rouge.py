@@ -1,16 +1,16 @@
-"""ROUGE-1, -2 and -L with their geometric mean, as in SCROLLS."""
+"""ROUGE as in the package `rouge_score`, with SCROLLS' geometric mean, and as in `rouge` 1.0.1."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, Statistics, means
@@ -147,3 +147,49 @@ def _geometric_mean(statistics: Sequence[Statistics]) -> float:
     # The benchmark's code uses the corpus means; a mean over examples is lower.
     product = math.prod(fmean(s[kind] for s in statistics) for kind in _TYPES)
     return math.cbrt(product)
+
+
+# The package `rouge`, which LongBench and LooGLE use.
+_CACHED_SENTENCES = 512  # texts, since several pipelines have the same references
+
+
+class RougeParts(NamedTuple):
+    """Sizes of two sets of words, and of their intersection."""
+
+    guess: int  # number of distinct words, or pairs of words, in the answer
+    reference: int  # number of distinct words, or pairs of words, in the reference
+    shared: int  # number of words, or pairs of words, in both
+
+    @property
+    def recall(self) -> float:
+        """Share of the reference that is in the answer, 0 to 1."""
+        return self.shared / self.reference if self.reference else 0.0
+
+    @property
+    def f(self) -> float:
+        """F-measure, 0 to 1, with 1e-8 added to the denominator as in the package."""
+        precision = self.shared / self.guess if self.guess else 0.0
+        return 2.0 * ((precision * self.recall) / (precision + self.recall + 1e-8))
+
+
+@lru_cache(maxsize=_CACHED_SENTENCES)
+def _sentences(text: str) -> list[list[str]]:
+    """Returns the words of each sentence; a blank sentence is one empty word, as in the package."""
+    return [" ".join(part.split()).split(" ") for part in text.split(".") if part]
+
+
+def rouge_n(guess: str, reference: str, n: int) -> RougeParts:
+    """Returns the overlap of two texts in words (n = 1) or pairs of words (n = 2)."""
+    grams = _grams(_sentences(guess), n), _grams(_sentences(reference), n)
+    return RougeParts(len(grams[0]), len(grams[1]), len(grams[0] & grams[1]))
+
+
+def rouge_l(guess: str, reference: str) -> RougeParts:
+    """Returns the overlap in the union of all sentences' longest common subsequences."""
+    answer, gold = _sentences(guess), _sentences(reference)
+    return RougeParts(len(_grams(answer, 1)), len(_grams(gold, 1)), len(lcs_union(gold, answer)))
+
+
+def _grams(sentences: Sequence[Sequence[str]], n: int) -> set[Hashable]:
+    words = [word for sentence in sentences for word in sentence]
+    return {tuple(words[i : i + n]) for i in range(len(words) - n + 1)}

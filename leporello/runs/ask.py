@@ -26,9 +26,8 @@ from leporello.engine.rounds import Rounds, rounds
 from leporello.engine.selection import select_document
 from leporello.engine.store import MemoryStore
 from leporello.jobs.options import AskOptions
-from leporello.loaders.collection import load_collection
+from leporello.loaders.collection import find_sources, load_collection
 from leporello.loaders.files import load, read_bytes
-from leporello.loaders.finding import find_sources
 from leporello.runs.answer import Answer, CitedPassage, Cost, typed_value
 from leporello.storage import to_path
 from leporello.storage.paths import is_collection, is_there

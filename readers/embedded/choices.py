@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leporello.models.weights import ModelFolder, unpack
 from leporello.readers.embedded.spans import Candidate, SpanHead, summed
-from leporello.text.english.clauses import nearest
+from leporello.text.english.terms import nearest
 from leporello.text.tokens import terms
 
 _READ = 3  # passages in which answers are read, for the comparison with options

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leporello.models.weights import ModelFolder, unpack
 from leporello.readers.embedded.spans import SpanHead
-from leporello.text.english.clauses import clause_spans, clause_vectors, nearest, strongest
+from leporello.text.english.terms import clause_spans, clause_vectors, nearest, strongest
 from leporello.text.squad import normalise
 
 FEATURES = 3  # of a statement that is not in the training data

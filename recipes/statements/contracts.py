@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leporello.core.errors import UserError
-from leporello.text.english.clauses import clause_spans
+from leporello.text.english.terms import clause_spans
 
 LABELS = ("Not mentioned", "Entailment", "Contradiction")
 _CHOICES = {"NotMentioned": 0, "Entailment": 1, "Contradiction": 2}

@@ -22,7 +22,7 @@ from leporello.core.training import AboveZero
 from leporello.readers.embedded import statements as reader
 from leporello.readers.embedded.encoder import Encoder
 from leporello.readers.embedded.spans import SpanHead
-from leporello.text.english.clauses import clause_vectors, strongest
+from leporello.text.english.terms import clause_vectors, strongest
 from recipes.settings import exclusion
 from recipes.statements.contracts import (
     LABELS,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from leporello.combiners.deciding.verify import claim, negated
-from leporello.text.english.clauses import nearest
+from leporello.text.english.terms import nearest
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
 from recipes.answers.questions import Question

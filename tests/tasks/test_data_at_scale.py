@@ -159,7 +159,7 @@ def test_damaged_files_are_reported(tmp_path: Path, suffix: str, cache: Path) ->
 def test_files_that_expand_too_much_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("leporello.tasks.jsonl.unpacked.EXPANDED_BYTES", 100_000)
+    monkeypatch.setattr("leporello.tasks.jsonl.finding.EXPANDED_BYTES", 100_000)
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(b"{}\n" * 1_000_000))
     with pytest.raises(UserError, match=r"bytes expand to more than .* too many for text"):

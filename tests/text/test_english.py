@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leporello.readers.embedded.choices import lettered_options
-from leporello.text.english.clauses import clause_spans
 from leporello.text.english.questions import (
     asks_for_a_name,
     asks_for_a_reason,
@@ -15,6 +14,7 @@ from leporello.text.english.questions import (
     is_statement,
     named_choices,
 )
+from leporello.text.english.terms import clause_spans
 from leporello.text.looks import looks_english
 
 TEXTS = st.text(alphabet=st.sampled_from("ab Z.,;:()\n1é 語！\u2028\ud800"), max_size=120)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
 from leporello.loaders.markup import latex_grammar as grammar
-from leporello.loaders.markup.latex_tables import LatexList, LatexTable
+from leporello.loaders.markup.latex_grammar import LatexList, LatexTable
 from leporello.loaders.text import line_starts
 
 _ARGUMENT = re.compile(grammar.GROUP, re.DOTALL)

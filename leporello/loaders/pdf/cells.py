@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
-from leporello.loaders.pdf.fragments import Fragment
-from leporello.loaders.pdf.raised import TOUCHING, attached, level
+from leporello.loaders.pdf.fragments import TOUCHING, Fragment, attached, level
 from leporello.loaders.pdf.words import HYPHEN
 
 APART = 1.15  # distance of rows, in distances of the lines of a cell

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from leporello.loaders.pdf.pdfium import Floats, Pointer, function
+from leporello.loaders.pdf.characters import Floats, Pointer, function
 
 SAME = 3.0  # points: lines at smaller distances, and the edges of a thick line, are one line
 _TOUCHING = 2.0  # points between lines that meet

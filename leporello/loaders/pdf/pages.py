@@ -15,8 +15,7 @@ from leporello.loaders.pdf.characters import Characters
 from leporello.loaders.pdf.fragments import Fragment, turned_box, upright
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
-from leporello.loaders.pdf.notes import Note, page_notes
-from leporello.loaders.pdf.objects import Visibility, page_objects
+from leporello.loaders.pdf.objects import Note, Visibility, page_notes, page_objects
 from leporello.loaders.pdf.ocr import recognised
 from leporello.loaders.pdf.ruled import with_rows
 from leporello.loaders.pdf.words import WordReader

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 from leporello.loaders.pdf.characters import Characters, Word
-from leporello.loaders.pdf.fragments import SLANTED, Fragment
+from leporello.loaders.pdf.fragments import (
+    SLANTED,
+    SMALLER,
+    TOUCHING,
+    Fragment,
+    attached,
+    fraction,
+    level,
+)
 from leporello.loaders.pdf.objects import Visibility
-from leporello.loaders.pdf.raised import SMALLER, TOUCHING, attached, fraction, level
 
 if TYPE_CHECKING:
     from leporello.loaders.pdf.drawn import Walls

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from leporello.core.protocols import Count
 from leporello.core.records import Example
-from leporello.metrics.long_context.words import without_punctuation
+from leporello.metrics.long_context.longbench import without_punctuation
 from leporello.metrics.protocol import Averaged, GoldError
 from leporello.metrics.rouge import rouge_l_sum
 from leporello.metrics.squad import best_f1

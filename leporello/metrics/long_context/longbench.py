@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cache, lru_cache
 from statistics import fmean
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from leporello.core.environment.extras import require
+from leporello.core.files import cache_directory
 from leporello.core.records import Example, Prediction
-from leporello.metrics.long_context.words import chinese_words, rouge_l, without_punctuation
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
+from leporello.metrics.rouge import rouge_l
 from leporello.metrics.squad import best_f1
 from leporello.text.squad import normalise, token_f1
 
+if TYPE_CHECKING:
+    import jieba
+
 _PARAGRAPH = re.compile(r"(?:Paragraph |段落)(\d+)")
 _COMMENTED = re.compile(r"`|#|//")
+_CACHED = 512  # texts, since references recur
+_PUNCTUATION = str.maketrans(
+    "",
+    "",
+    string.punctuation
+    + "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､、〃》「」"
+    "『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏.",
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,32 @@ class LongBenchScore(Averaged):
         if by_example := _SCORES_BY_EXAMPLE.get(self.score_by):
             return 100.0 * max(by_example(text, gold, example) for gold in example.references)
         return 100.0 * max(_SCORES[self.score_by](text, gold) for gold in example.references)
+
+
+@lru_cache(maxsize=_CACHED)
+def chinese_words(text: str) -> tuple[str, ...]:
+    """Splits a text into words, including blanks and punctuation."""
+    return tuple(_jieba().cut(text, cut_all=False))
+
+
+def without_punctuation(text: str) -> str:
+    """Returns a text in small letters, without punctuation and blanks."""
+    return "".join(text.lower().translate(_PUNCTUATION).split())
+
+
+@cache
+def _jieba() -> jieba.Tokenizer:
+    """Returns jieba with its dictionary, cached in a folder that only this user writes to."""
+    import jieba
+
+    jieba.setLogLevel(logging.WARNING)  # it reports its start on stderr
+    folder = cache_directory() / "jieba"
+    folder.mkdir(parents=True, exist_ok=True)
+    words = jieba.Tokenizer()
+    words.tmp_dir = str(
+        folder
+    )  # by default it reads /tmp, where any user may have written the file
+    return words
 
 
 def _f1_zh(text: str, gold: str) -> float:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.long_context.words import rouge_l, rouge_n
 from leporello.metrics.protocol import Averaged, GoldError, Statistics, Summed
+from leporello.metrics.rouge import rouge_l, rouge_n
 
 
 @dataclass(frozen=True)

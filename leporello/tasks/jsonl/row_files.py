@@ -10,6 +10,7 @@ from typing import Any
 
 from leporello.core.errors import did_you_mean
 from leporello.core.files import Stamp, opened, sha256, stamp
+from leporello.tasks.jsonl.finding import unpacked
 from leporello.tasks.jsonl.formats import (
     PACKED,
     STREAM,
@@ -21,7 +22,6 @@ from leporello.tasks.jsonl.formats import (
     TarRows,
 )
 from leporello.tasks.jsonl.schema import Row, RowError, decode, validated
-from leporello.tasks.jsonl.unpacked import unpacked
 
 # File and row share one integer, so that layouts, faults and the order of examples need no other
 # code for shards than for a single file (decision 38).
