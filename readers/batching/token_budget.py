@@ -17,8 +17,6 @@ Answer: TypeAlias = Callable[[Batch], list[Generation]]
 BatchTokens: TypeAlias = Positive | Literal["auto"]
 
 _ON_CPU = 4096  # larger batches are not faster on a CPU: rows cost the same, and padding grows
-# Share of a GPU's free memory; the remainder is for fragmentation and for batches of other shapes.
-_SHARE = 0.7
 
 _log = logging.getLogger("leporello")
 
@@ -99,42 +97,21 @@ def memory_budget(
     rows: int = 1,
     new_tokens: int = 0,
 ) -> int:
-    """Returns the number of tokens of a batch that leaves some memory free; constant on a CPU."""
-    if _free_bytes(device) is None:
-        return _ON_CPU
-    _free_memory()
-    # CUDA's context and cuBLAS workspaces must not count as the prompt's memory.
-    _used(prompt, answer, device, 1)  # the libraries allocate their own memory first
-    available = _free_bytes(device) or 0
-    # Doubling needs few measurements, each of which may exhaust the memory, and a result between
-    # two powers would hardly be faster.
-    count = 1
-    while count < most and _used(prompt, answer, device, 2 * count) <= _SHARE * available:
-        count *= 2
-    _free_memory()
-    return count * _size([prompt], rows, new_tokens)
+    """Returns the tokens of the largest batch that leaves memory free; constant on a CPU.
 
-
-def _used(prompt: ModelInput, answer: Answer, device: str, count: int) -> float:
-    """Returns the bytes that `count` prompts take; infinity if they do not fit."""
-    _free_memory()
-    before = _free_bytes(device) or 0
-    try:
-        answer([prompt] * count)
-    except RuntimeError as error:
-        if not _out_of_memory(error):
-            raise
-        return float("inf")
-    return before - (_free_bytes(device) or 0)
-
-
-def _free_bytes(device: str) -> int | None:
+    The batch has at most `most` of the longest prompts.
+    """
     import torch
 
-    if device == "auto" or device.startswith("cuda"):
-        place = None if device == "auto" else device
-        return torch.cuda.mem_get_info(place)[0] if torch.cuda.is_available() else None
-    return None
+    is_gpu = device == "auto" or device.startswith("cuda")
+    if not (is_gpu and torch.cuda.is_available()):
+        return _ON_CPU
+    count = most
+    # Half as many prompts again must fit: for fragmentation, and for batches of other shapes.
+    while count > 1 and _fitting(answer, [prompt] * (count + count // 2)) is None:
+        count //= 2
+    _free_memory()
+    return count * _size([prompt], rows, new_tokens)
 
 
 def _fitting(answer: Answer, batch: Batch) -> list[Generation] | None:

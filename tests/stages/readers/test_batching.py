@@ -92,33 +92,18 @@ def test_a_single_prompt_that_exceeds_the_memory_fails() -> None:
         budget().read([ModelInput((1,))], 1, NEW, lambda _: [1 // 0])  # type: ignore[list-item]  # never returns
 
 
-class Card:
-    """GPU of 100 bytes, of which each prompt uses some until the cache is emptied."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, per_prompt: int) -> None:
-        self.per_prompt, self.used = per_prompt, 0
-        monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-        monkeypatch.setattr("torch.cuda.mem_get_info", lambda _: (100 - self.used, 100))
-        monkeypatch.setattr("torch.cuda.empty_cache", lambda: setattr(self, "used", 0))
-
-    def answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
-        """Uses memory, and keeps it as libraries do."""
-        if (needed := self.per_prompt * len(batch)) > 100:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate")
-        self.used = max(self.used, needed)
-        return [Generation()] * len(batch)
-
-
-@pytest.mark.parametrize(("per_prompt", "most", "prompts"), [(10, 64, 4), (10, 2, 2), (70, 64, 1)])
-def test_the_budget_is_determined_by_growing_batches(
-    monkeypatch: pytest.MonkeyPatch, per_prompt: int, most: int, prompts: int
+@pytest.mark.parametrize(("fitting", "most", "prompts"), [(10, 64, 4), (10, 2, 2), (1, 64, 1)])
+def test_the_budget_leaves_a_third_of_the_memory_free(
+    monkeypatch: pytest.MonkeyPatch, fitting: int, most: int, prompts: int
 ) -> None:
-    """They grow to 70 % of the GPU's memory or to a failure, up to the largest batch of the run."""
-    card = Card(monkeypatch, per_prompt)
-    prompt = ModelInput((1,) * 20)
-    tokens = memory_budget(prompt, card.answer, "cuda", most, rows=2, new_tokens=5)
+    prompt, sizes = ModelInput((1,) * 20), list[int]()
+    answer = narrow(fitting, sizes)
+    assert memory_budget(prompt, answer, "cpu", most) == 4096
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.empty_cache", lambda: None)
+    tokens = memory_budget(prompt, answer, "cuda", most, rows=2, new_tokens=5)
     assert tokens == prompts * 2 * (20 + 5)
-    assert card.used == 0
+    assert all(size > fitting for size in sizes[:-1])
 
 
 SIZED = """
