@@ -6,7 +6,6 @@ import dataclasses
 import json
 import re
 import unicodedata
-from bisect import bisect, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -185,40 +184,28 @@ class GathersItems:
             for item in items(output.text):
                 texts.setdefault(key(item), item)
             for name, text in texts.items():
-                places = [*_mentions(chunk, text)]
-                # Without a place the whole passage counts, so an inflected item keeps its support.
-                if name and (places or not self.verbatim):
-                    merged = gathered.setdefault(name, _GatheredItem(text))
-                    merged.add(chunk.span, places or [chunk.span])
+                ends = _mention_ends(chunk, text)
+                if name and (ends or not self.verbatim):
+                    item = gathered.setdefault(name, _GatheredItem(text))
+                    # An inflected item, which the passage does not contain, keeps its support.
+                    new = (ends or {chunk.end}) - item.ends
+                    item.ends |= new
+                    # Overlapping passages support an item twice only at different places.
+                    if new and chunk.span not in item.passages[-1:]:
+                        item.passages.append(chunk.span)
         all_items = (Item(item.text, tuple(item.passages)) for item in gathered.values())
         return [item for item in all_items if len(item.passages) >= self.support]
 
 
 @dataclass
 class _GatheredItem:
-    """An item, the passages that list it, in document order, and its places in them."""
-
     text: str
-    passages: list[Span] = field(default_factory=list)
-    places: list[Span] = field(default_factory=list)
-
-    def add(self, passage: Span, places: Sequence[Span]) -> None:
-        """Adds a passage, unless earlier passages contain all its places of the item."""
-        # Overlapping passages support an item twice only at different places (decision 24).
-        new = [place for place in places if self._is_new(place)]
-        for place in new:
-            insort(self.places, place)
-        if new and passage not in self.passages[-1:]:
-            self.passages.append(passage)
-
-    def _is_new(self, place: Span) -> bool:
-        at = bisect(self.places, place)
-        neighbours = self.places[max(at - 1, 0) : at + 1]
-        return not any(overlapping(place, neighbour) for neighbour in neighbours)
+    passages: list[Span] = field(default_factory=list)  # in document order
+    ends: set[int] = field(default_factory=set)  # of its mentions; `the cat` ends where `cat` does
 
 
-def _mentions(chunk: Chunk, text: str) -> Iterator[Span]:
-    """Yields the spans of an item in a chunk, ignoring case and white space."""
+def _mention_ends(chunk: Chunk, text: str) -> set[int]:
+    """Returns where mentions of an item in a chunk end, ignoring case and white space."""
     words = r"\s+".join(map(regex.escape, text.split()))
-    for match in regex.finditer(rf"(?<!\w){words}(?!\w)", chunk.text, regex.IGNORECASE):
-        yield Span(chunk.start + match.start(), chunk.start + match.end())
+    matches = regex.finditer(rf"(?<!\w){words}(?!\w)", chunk.text, regex.IGNORECASE)
+    return {chunk.start + match.end() for match in matches}
