@@ -8,6 +8,7 @@ from .embedded_reader import Embedded as Embedded
 from .endpoint import Endpoint as Endpoint
 from .extractive import Extractive as Extractive
 from .log_likelihood import LogLikelihood as LogLikelihood
+from .log_likelihood import PseudoLogLikelihood as PseudoLogLikelihood
 from .naive import FixedAnswer as FixedAnswer
 from .naive import GivenOrder as GivenOrder
 from .naive import Lead as Lead
@@ -18,7 +19,6 @@ from .naive import RandomAnswer as RandomAnswer
 from .naive import RandomSpan as RandomSpan
 from .pair_classifier import PairClassifier as PairClassifier
 from .prompting.fusion_in_decoder import FusionInDecoder as FusionInDecoder
-from .pseudo_log_likelihood import PseudoLogLikelihood as PseudoLogLikelihood
 from .seq2seq import Seq2Seq as Seq2Seq
 from .word_evidence import Polarity as Polarity
 from .word_evidence import Precedence as Precedence

@@ -186,13 +186,13 @@ class GathersItems:
             for name, text in texts.items():
                 ends = _mention_ends(chunk, text)
                 if name and (ends or not self.verbatim):
-                    item = gathered.setdefault(name, _GatheredItem(text))
+                    merged = gathered.setdefault(name, _GatheredItem(text))
                     # An inflected item, which the passage does not contain, keeps its support.
-                    new = (ends or {chunk.end}) - item.ends
-                    item.ends |= new
+                    new = (ends or {chunk.end}) - merged.ends
+                    merged.ends |= new
                     # Overlapping passages support an item twice only at different places.
-                    if new and chunk.span not in item.passages[-1:]:
-                        item.passages.append(chunk.span)
+                    if new and chunk.span not in merged.passages[-1:]:
+                        merged.passages.append(chunk.span)
         all_items = (Item(item.text, tuple(item.passages)) for item in gathered.values())
         return [item for item in all_items if len(item.passages) >= self.support]
 

@@ -1,14 +1,10 @@
-"""Caches of the last texts: a prompt is tokenized first to measure it, then to read it."""
+"""Cache of the last texts: a prompt is tokenized first to measure it, then to read it."""
 
 from __future__ import annotations
 
 from array import array
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
-from typing import TypeVar
-
-T = TypeVar("T")
 
 
 class TokenMemo:
@@ -46,22 +42,3 @@ class TokenMemo:
 
 def _weight(key: tuple[Hashable, ...], tokens: array[int]) -> int:
     return len(tokens) + sum(len(part) for part in key if isinstance(part, str))
-
-
-def remembered(
-    values: OrderedDict[str, T],
-    texts: Sequence[str],
-    compute: Callable[[list[str]], Iterable[T]],
-    most: int,
-) -> list[T]:
-    """Returns the values of texts, computed for distinct ones, with a cache of the last `most`."""
-    missing = [text for text in dict.fromkeys(texts) if text not in values]
-    if missing:
-        values.update(zip(missing, compute(missing), strict=True))
-    result = [values[text] for text in texts]
-    for text in dict.fromkeys(texts):
-        values.move_to_end(text)
-    # At the end, so that all values of this call are there even if they exceed the limit.
-    while len(values) > most:
-        values.popitem(last=False)
-    return result

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from leporello.readers.batching.memo import remembered
 from leporello.readers.classical.stylometry import BUCKETS, DENSE, Measures, measure
 
 if TYPE_CHECKING:
@@ -43,41 +42,38 @@ def fit_profile(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     return profile
 
 
-@dataclass(frozen=True, slots=True)
-class _Encoded:
-    # Vectors of n-grams by sparse family, as (indices, values), of unit length.
-    ngrams: Mapping[str, tuple[Array, Array]]
-    # Z-scores by dense family, and `FAMILY.share`, the square roots of rates.
-    dense: Mapping[str, Array]
-    words: float  # number of words of the text
-
-
-@dataclass(frozen=True)
 class PairFeatures:
     """Compares texts by a profile, with a bounded cache of the features of texts."""
 
-    profile: Mapping[str, NDArray[np.float64]]
-    _cached: OrderedDict[str, _Encoded] = field(default_factory=OrderedDict, repr=False)
+    def __init__(self, profile: Mapping[str, NDArray[np.float64]]) -> None:
+        """Compares texts by a result of `fit_profile`."""
+        self._profile = profile
+        self._rows: dict[str, int] = {}  # rows of texts in the cache
+        self._cached: _Features | None = None
 
     def features(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Returns a row per pair, shape (pairs, features), for either order of its texts."""
         import numpy as np
 
-        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
-        encoded = remembered(self._cached, texts, self._encoded, _CACHE_SIZE)
-        stacked = _Stacked(encoded)
-        rows = {text: row for row, text in enumerate(texts)}
-        sides = np.array([[rows[first], rows[second]] for first, second in pairs]).reshape(-1, 2)
+        cached = self._of(dict.fromkeys(text for pair in pairs for text in pair))
+        sides = np.array([[self._rows[a], self._rows[b]] for a, b in pairs])
         starts = range(0, len(pairs), _BLOCK)
         # In blocks, since 300 paragraphs have 44,850 pairs (decision 16).
-        blocks = [stacked.compare(*sides[start : start + _BLOCK].T) for start in starts]
-        return np.concatenate(blocks) if blocks else np.empty((0, 0))
+        return np.concatenate([cached.compare(*sides[n : n + _BLOCK].T) for n in starts])
 
-    def _encoded(self, texts: list[str]) -> list[_Encoded]:
-        return _encode(measure(texts), self.profile)
+    def _of(self, texts: Collection[str]) -> _Features:
+        """Returns the features in the cache, which has those of these texts."""
+        if len(self._rows.keys() | texts) > _CACHE_SIZE:
+            self._rows, self._cached = {}, None
+        new = [text for text in texts if text not in self._rows]
+        if new or not self._cached:
+            features = _features(measure(new), self._profile)
+            self._cached = self._cached.joined(features) if self._cached else features
+            self._rows |= {text: row for row, text in enumerate(new, len(self._rows))}
+        return self._cached
 
 
-def _encode(measures: Measures, profile: Mapping[str, Array]) -> list[_Encoded]:
+def _features(measures: Measures, profile: Mapping[str, Array]) -> _Features:
     import numpy as np
 
     ngrams = {f: _unit_rows(n, profile[f"{f}.weights"]) for f, n in measures.counts.items()}
@@ -89,55 +85,50 @@ def _encode(measures: Measures, profile: Mapping[str, Array]) -> list[_Encoded]:
         if family != "habits":
             # Square roots, so the commonest word does not decide the cosine alone.
             dense[f"{family}.share"] = np.sqrt(rates)
-    return [
-        _Encoded(
-            {family: rows[row] for family, rows in ngrams.items()},
-            {name: values[row].copy() for name, values in dense.items()},
-            float(measures.lengths[row]),
-        )
-        for row in range(len(measures.lengths))
-    ]
+    return _Features(ngrams, dense, measures.lengths)
 
 
-def _unit_rows(counts: Any, weights: Array) -> list[tuple[Array, Array]]:  # noqa: ANN401 -- SciPy has no types
-    """Returns each row as (indices, values): (1 + log count) x weight, of unit length."""
+def _unit_rows(counts: Any, weights: Array) -> Any:  # noqa: ANN401 -- SciPy has no types
+    """Returns the rows with values (1 + log count) x weight, of unit length."""
     import numpy as np
 
     counts.sort_indices()
-    rows = []
-    for start, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
-        indices = counts.indices[start:end].astype(np.int32)
-        # Logarithms, since a name that a text repeats fifty times is not fifty times the evidence.
-        values = (1 + np.log(counts.data[start:end])) * weights[indices]
-        length = np.sqrt((values * values).sum()) or 1.0
-        # Float32 halves the memory of the cache, which holds 4,096 texts of about 10 kB.
-        rows.append((indices, (values / length).astype(np.float32)))
-    return rows
+    # Logarithms, since a name that a text repeats fifty times is not fifty times the evidence.
+    counts.data = (1 + np.log(counts.data)) * weights[counts.indices]
+    for start, end in pairwise(counts.indptr):
+        values = counts.data[start:end]
+        values /= np.sqrt((values * values).sum()) or 1.0
+    # Float32 halves the memory of the cache, which holds 4,096 texts of about 10 kB.
+    return counts.astype(np.float32)
 
 
-class _Stacked:
-    """Features of several texts as arrays, which compare many pairs at once."""
+@dataclass(frozen=True, slots=True)
+class _Features:
+    """Features of texts, with a row per text."""
 
-    def __init__(self, texts: Sequence[_Encoded]) -> None:
+    ngrams: Mapping[str, Any]  # by sparse family: SciPy CSR matrices with rows of unit length
+    # Z-scores by dense family, and `FAMILY.share`, the square roots of rates.
+    dense: Mapping[str, Array]
+    words: Array  # number of words of each text
+
+    def joined(self, other: _Features) -> _Features:
+        """Returns the rows of both."""
         import numpy as np
+        from scipy.sparse import vstack
 
-        self.words = np.array([text.words for text in texts])
-        self.dense = {
-            name: np.stack([text.dense[name] for text in texts])
-            for name in (texts[0].dense if texts else ())
-        }
-        self.ngrams = [
-            _matrix([text.ngrams[family] for text in texts], size)
-            for family, size in BUCKETS.items()
-        ]
+        return _Features(
+            {f: vstack([rows, other.ngrams[f]], "csr") for f, rows in self.ngrams.items()},
+            {name: np.concatenate([rows, other.dense[name]]) for name, rows in self.dense.items()},
+            np.concatenate([self.words, other.words]),
+        )
 
     def compare(self, left: Array, right: Array) -> Array:
-        """Returns the features of pairs; the arguments are the indices of their texts."""
+        """Returns the features of pairs; the arguments are the rows of their texts."""
         import numpy as np
 
         # The shorter text limits how much any distance proves.
         columns: list[Array] = [np.log1p(np.minimum(self.words[left], self.words[right]))]
-        columns += [_products(rows, left, right) for rows in self.ngrams]
+        columns += [_products(self.ngrams[family], left, right) for family in BUCKETS]
         columns += [column for family in DENSE for column in self._dense(family, left, right)]
         # All columns are symmetric, so the order of a pair cannot change its probability.
         return np.column_stack(columns).astype(np.float64)
@@ -152,16 +143,6 @@ class _Stacked:
             return list(distances.T)
         share = self.dense[f"{family}.share"]
         return [distances.mean(axis=1), _cosine(scores, left, right), _cosine(share, left, right)]
-
-
-def _matrix(rows: Sequence[tuple[Array, Array]], size: int) -> Any:  # noqa: ANN401 -- SciPy has no types
-    import numpy as np
-    from scipy.sparse import csr_matrix
-
-    ends = np.cumsum([0, *(len(indices) for indices, _ in rows)])
-    indices = np.concatenate([indices for indices, _ in rows])
-    values = np.concatenate([values for _, values in rows])
-    return csr_matrix((values, indices, ends), shape=(len(rows), size))
 
 
 def _products(rows: Any, left: Array, right: Array) -> Array:  # noqa: ANN401 -- SciPy has no types

@@ -69,15 +69,9 @@ class StepLogger(TrainerCallback):
     resumed training logs the same losses as one without interruption.
     """
 
-    def __init__(
-        self, report: Callable[[], None], patience: int, set_epoch: Callable[[int], None]
-    ) -> None:
+    def __init__(self, report: Callable[[], None], patience: int) -> None:
         """Ends training after `patience` measurements without a lower loss; never with 0."""
-        self._report, self._patience, self._set_epoch = report, patience, set_epoch
-
-    def on_epoch_begin(self, args: object, state: TrainerState, *_: object, **__: object) -> None:
-        """Sets the epoch of the data set, which the loader does not do in a resumed epoch."""
-        self._set_epoch(int(state.epoch or 0))
+        self._report, self._patience = report, patience
 
     def on_step_end(
         self, args: object, state: TrainerState, control: TrainerControl, **_: object

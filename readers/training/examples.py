@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -37,71 +37,45 @@ class TrainingExample:
         return max(len(self.prompt.tokens), len(self.labels))
 
 
-@dataclass
-class MicroBatches:
-    """Training examples as a data set of the Trainer, with a micro-batch per item.
+def micro_batches(
+    examples: Sequence[TrainingExample], settings: Training, *, shuffled: bool
+) -> list[list[TrainingExample]]:
+    """Returns training examples as a data set of the Trainer, with a micro-batch per item.
 
-    So the Trainer samples, skips and divides complete micro-batches, which may differ in size.
-    With a budget of tokens, micro-batches are packed once, as in fairseq, since their number must
-    not change; otherwise they are packed again for each epoch.
+    So the Trainer samples, skips and divides complete micro-batches, which may differ in size. They
+    are packed once, as in fairseq, and drawn in another order for each epoch.
     """
-
-    examples: Sequence[TrainingExample]
-    settings: Training
-    shuffled: bool = True
-    _epoch: int = 0
-    _batches: list[list[TrainingExample]] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self._current)
-
-    def __getitem__(self, index: int) -> list[TrainingExample]:
-        return self._current[index]
-
-    def set_epoch(self, epoch: int) -> None:
-        """Discards the micro-batches of the last epoch; the Trainer's loader calls it."""
-        if epoch != self._epoch and self.shuffled and not self.settings.batch_tokens:
-            self._epoch, self._batches = epoch, []
-
-    @property
-    def _current(self) -> list[list[TrainingExample]]:
-        if not self._batches:
-            self._batches = list(self._packed(self._ordered()))
-        return self._batches
-
-    def _ordered(self) -> Iterator[TrainingExample]:
-        if not self.shuffled:
-            yield from self.examples
-            return
-        shuffled = list(self.examples)
-        # Seeded by the epoch too, so a resumed training packs the same micro-batches.
-        random.Random(f"{self.settings.seed} {self._epoch}").shuffle(shuffled)
-        if not self.settings.group_by_length:
-            yield from shuffled
-            return
-        # With a budget, all examples are sorted and packed, then the micro-batches shuffled.
-        rows = len(shuffled) if self.settings.batch_tokens else _SORTED * self._rows
-        remaining = iter(shuffled)
+    ordered = list(examples)
+    if shuffled:
+        random.Random(str(settings.seed)).shuffle(ordered)
+    if shuffled and settings.group_by_length:
+        # With a budget, all examples are sorted and packed.
+        rows = len(ordered) if settings.batch_tokens else _SORTED * _rows(settings)
+        remaining, ordered = iter(ordered), []
         while group := list(islice(remaining, rows)):
-            yield from sorted(group, key=lambda example: -example.size)
+            ordered += sorted(group, key=lambda example: -example.size)
+    return list(_packed(ordered, settings))
 
-    @property
-    def _rows(self) -> int:
-        return self.settings.batch_size // self.settings.accumulate
 
-    def _packed(self, examples: Iterator[TrainingExample]) -> Iterator[list[TrainingExample]]:
-        budget = self.settings.batch_tokens // self.settings.accumulate
-        batch: list[TrainingExample] = []
-        for example in examples:
-            longest = max(member.size for member in (*batch, example))
-            is_full = longest * (len(batch) + 1) > budget if budget else len(batch) == self._rows
-            # An example larger than the budget forms a micro-batch of its own.
-            if batch and is_full:
-                yield batch
-                batch = []
-            batch.append(example)
-        if batch:
+def _rows(settings: Training) -> int:
+    return settings.batch_size // settings.accumulate
+
+
+def _packed(
+    examples: Iterable[TrainingExample], settings: Training
+) -> Iterator[list[TrainingExample]]:
+    budget = settings.batch_tokens // settings.accumulate
+    batch: list[TrainingExample] = []
+    for example in examples:
+        longest = max(member.size for member in (*batch, example))
+        is_full = longest * (len(batch) + 1) > budget if budget else len(batch) == _rows(settings)
+        # An example larger than the budget forms a micro-batch of its own.
+        if batch and is_full:
             yield batch
+            batch = []
+        batch.append(example)
+    if batch:
+        yield batch
 
 
 Tensors: TypeAlias = "dict[str, torch.Tensor]"

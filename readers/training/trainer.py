@@ -34,7 +34,7 @@ from leporello.readers.training.checkpoints import (
     last_complete,
     step_of,
 )
-from leporello.readers.training.examples import Collator, MicroBatches, TrainingExample
+from leporello.readers.training.examples import Collator, TrainingExample, micro_batches
 from leporello.readers.training.hardware import group, is_cpu
 from leporello.readers.training.networks import BatchTrainer, load_network, with_lora
 
@@ -129,15 +129,14 @@ def _trainer(
     if settings.lora_rank and settings.gradient_checkpointing:
         # LoRA freezes the embeddings; without this, recomputed layers would get no gradient.
         trained.enable_input_require_grads()
-    batches = MicroBatches(examples, settings)
     trainer = BatchTrainer(
         model=trained,
         args=_arguments(job, model.device),
         # The Trainer passes a list of one micro-batch.
         data_collator=lambda batches: model.collator(network, padding, batches[0]),
-        train_dataset=batches,
-        eval_dataset=MicroBatches(validation, settings, shuffled=False),
-        callbacks=_callbacks(job, batches),
+        train_dataset=micro_batches(examples, settings, shuffled=True),
+        eval_dataset=micro_batches(validation, settings, shuffled=False),
+        callbacks=_callbacks(job),
     )
     # Leporello draws the progress itself; theirs would print over it.
     for noisy in (PrinterCallback, ProgressCallback):
@@ -145,11 +144,11 @@ def _trainer(
     return trainer
 
 
-def _callbacks(job: TuningJob, batches: MicroBatches) -> list[TrainerCallback]:
+def _callbacks(job: TuningJob) -> list[TrainerCallback]:
     settings = job.settings
     callbacks: list[TrainerCallback] = [
         CheckpointMarker(keep_all=settings.best_by == "metric"),
-        StepLogger(job.step, settings.patience, batches.set_epoch),
+        StepLogger(job.step, settings.patience),
     ]
     if is_main_process():
         callbacks.append(TensorBoardCallback(_writer(job.directory)))  # type: ignore[no-untyped-call]  # transformers leaves it so
