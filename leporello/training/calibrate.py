@@ -13,7 +13,7 @@ from leporello.jobs.options import CalibrateOptions, takes
 from leporello.jobs.results import answers_of, selectivity
 from leporello.models.calibration import Calibration, Method, fit, odds_of
 from leporello.runs.run import run
-from leporello.training.rows import place_of
+from leporello.training.rows import only_training
 from leporello.training.splits import one_job
 
 _MIN_ANSWERS = 20  # with fewer answers, the fitted curve would follow single answers
@@ -42,8 +42,7 @@ def calibrate(options: CalibrateOptions) -> FittedCalibration:
     The score is by the task's judging metric; a calibration that the config names is ignored.
     Raises UserError for a reader without calibration, or too few answers.
     """
-    place = place_of(options)
-    options = place.of_pipeline(options) if place else options
+    options, _ = only_training(options)
     _, point, chosen = one_job("train", options)
     name = safe_name(f"{point.name}+{chosen.name}+calibration")
     folder = (options.out or Path("models") / name).resolve()

@@ -1,6 +1,5 @@
 """Rows of a paper's table, as the trainings that make the models of their pipelines."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
@@ -19,9 +18,7 @@ class RowTraining:
 
     suite: str
     row: str
-    columns: tuple[str, ...]  # names of the columns, which have one task
-    pipeline: str  # name of the row's pipeline for them
-    task: str
+    columns: tuple[str, ...]  # names of the columns, which have one pipeline and task
     published: tuple[str, ...]  # names of the published rows that the row continues
 
     @property
@@ -34,10 +31,6 @@ class RowTraining:
         """Name of the trained pipeline; a row may use one pipeline in several columns."""
         return f"{self.suite}-{self.row}-{self.columns[0]}-trained"
 
-    def of_pipeline(self, options: _Options) -> _Options:
-        """Returns the options with the row's pipeline and task in place of the row."""
-        return replace(options, suite="", pipeline=self.pipeline, task=self.task)
-
     def declaration(self) -> dict[str, JSON]:
         """Returns the suite that adds these columns to the trained row, as YAML declares it."""
         row: dict[str, JSON] = {
@@ -47,8 +40,13 @@ class RowTraining:
         return {self.suite: {"rows": {self.trained_row: row}}}
 
 
-def places_of(options: TrainOptions) -> list[RowTraining]:
-    """Returns the trainings of a row for one task or all; raises UserError for other names."""
+def trainings(options: _Options) -> list[tuple[_Options, RowTraining | None]]:
+    """Returns the trainings of a row for one task or all, with the options of their pipelines.
+
+    Without a suite, the options are those of the only training. Raises UserError for other names.
+    """
+    if not options.suite:
+        return [(options, None)]
     suite = suite_named(options.suite, options.config)
     if options.pipeline not in suite.rows:
         rows = ", ".join(suite.rows)
@@ -57,38 +55,25 @@ def places_of(options: TrainOptions) -> list[RowTraining]:
     columns: dict[tuple[str, str], list[str]] = {}
     for column, pipeline in suite.pipelines(options.pipeline).items():
         columns.setdefault((pipeline, suite.columns[column].task), []).append(column)
-    pattern = options.task or "*"
-    places = [
-        RowTraining(
-            suite.name, options.pipeline, tuple(names), *job, suite.rows[options.pipeline].published
-        )
-        for job, names in columns.items()
-        if fnmatchcase(job[1], pattern)
-    ]
-    if not places:
+    chosen = {job: n for job, n in columns.items() if fnmatchcase(job[1], options.task or "*")}
+    if not chosen:
         tasks = ", ".join(dict.fromkeys(task for _, task in columns))
         raise UserError(
             f"row {options.pipeline!r} has no task {options.task!r}; its tasks: {tasks}"
         )
-    return places
+    row, out = suite.rows[options.pipeline], options.out
+    result: list[tuple[_Options, RowTraining | None]] = []
+    for (pipeline, task), names in chosen.items():
+        folder = out / names[0] if out and len(chosen) > 1 else out
+        place = RowTraining(suite.name, options.pipeline, tuple(names), row.published)
+        result.append((replace(options, suite="", pipeline=pipeline, task=task, out=folder), place))
+    return result
 
 
-def place_of(options: TrainOptions) -> RowTraining | None:
-    """Returns the only training that the options name, or None; raises UserError for several."""
-    if not options.suite:
-        return None
-    places = places_of(options)
-    if len(places) > 1:
-        tasks = ", ".join(place.task for place in places)
+def only_training(options: _Options) -> tuple[_Options, RowTraining | None]:
+    """Returns the only training that the options name; raises UserError for several."""
+    result = trainings(options)
+    if len(result) > 1:
+        tasks = ", ".join(single.task for single, _ in result)
         raise UserError(f"row {options.pipeline!r} has several tasks; name one of: {tasks}")
-    return places[0]
-
-
-def options_of(options: TrainOptions) -> Iterator[TrainOptions]:
-    """Yields the options of each training of a row; the options themselves without a suite."""
-    places: Sequence[RowTraining] = places_of(options) if options.suite else ()
-    for place in places:
-        folder = options.out / place.columns[0] if options.out and len(places) > 1 else options.out
-        yield replace(options, task=place.task, out=folder)
-    if not places:
-        yield options
+    return result[0]

@@ -19,10 +19,10 @@ from leporello.jobs.options import TrainOptions, takes
 from leporello.models.distributed import main_process_only, processes
 from leporello.training.fine_tuning import check_settings, check_trainable, tuner_of
 from leporello.training.model_card import CONFIG, TrainingRecord, check_free
-from leporello.training.rows import RowTraining, options_of, place_of
+from leporello.training.rows import RowTraining, only_training, trainings
 from leporello.training.splits import one_job
 from leporello.training.splits import split as splits_of
-from leporello.training.training_run import TrainedPipeline, TrainingRun
+from leporello.training.training_run import TrainingRun
 
 _log = logging.getLogger("leporello")
 
@@ -60,8 +60,7 @@ class Trained:
 @takes(TrainOptions)
 def train(options: TrainOptions) -> Trained:
     """Trains the reader of a pipeline on the inputs that it gets there."""
-    training_run = _prepared(options, place_of(options))
-    return _train(training_run, update=options.update)
+    return _train(_prepared(*only_training(options)), update=options.update)
 
 
 @main_process_only()
@@ -72,7 +71,7 @@ def train_all(options: TrainOptions) -> list[Trained]:
     Pipelines of a row are skipped if they were trained with the same settings, sources, models and
     data, unless `update` is set.
     """
-    runs = [_prepared(single, place_of(single)) for single in options_of(options)]
+    runs = [_prepared(*training) for training in trainings(options)]
     if len(runs) == 1 and not options.suite:
         return [_train(runs[0], update=options.update)]
     if len(runs) > 1 and processes() > 1:
@@ -111,10 +110,10 @@ def _prepared(options: TrainOptions, place: RowTraining | None) -> TrainingRun:
     # A run.yaml declares the points of a sweep as pipelines.
     is_declared = target.name in loaded.pipelines
     base = target.name if is_declared else target.name.partition("@")[0]
-    trained = TrainedPipeline(target, base, place)
     cache = Cache(cache_directory()) if options.cached else None
+    source = point, stages, settings, sides
     return TrainingRun(
-        point, trained, stages, settings, sides, folder, tuple(options.config), options.limit, cache
+        *source, target, base, place, folder, tuple(options.config), options.limit, cache
     )
 
 
@@ -122,7 +121,6 @@ def _jobs(
     options: TrainOptions, place: RowTraining | None
 ) -> tuple[Config, PipelineSpec, PipelineSpec, TaskSpec, Path]:
     """Returns the config, the pipeline, the pipeline and task to train on, and the folder."""
-    options = place.of_pipeline(options) if place else options
     loaded, target, task = one_job("train", options)
     point = target
     if learner := target.training.given.get("pipeline"):
@@ -171,7 +169,6 @@ def _settings(point: PipelineSpec, task: TaskSpec) -> Training:
 
 def _as_trained(record: TrainingRecord, run: TrainingRun) -> Trained:
     counts: Any = record.train
-    place = run.trained.place
     return Trained(
         record.pipeline,
         run.folder / CONFIG,
@@ -182,5 +179,5 @@ def _as_trained(record: TrainingRecord, run: TrainingRun) -> Trained:
         record.validated,
         record.scores,
         record.shared,
-        place.trained_row if place else "",
+        run.place.trained_row if run.place else "",
     )

@@ -41,42 +41,26 @@ _SCORE = "validation_score"
 
 
 @dataclass(frozen=True)
-class TrainedPipeline:
-    """Pipeline that uses the trained model."""
-
-    point: PipelineSpec  # pipeline before the training, a single point of it if it sweeps
-    base: str  # name of the pipeline, without the suffix of a point
-    place: RowTraining | None  # columns of a suite's row for which it is trained; None for no row
-
-    @property
-    def name(self) -> str:
-        """Name of the trained pipeline."""
-        return (
-            self.place.trained_pipeline if self.place else f"{self.base.partition('@')[0]}-trained"
-        )
-
-    def write(self, folder: Path, stages: Mapping[str, JSON]) -> Path:
-        """Writes the config of the trained pipeline with these stages; returns its file."""
-        described = f"{self.point.name}, with a reader trained by `train`"
-        declared: Any = {"extends": self.base, "description": described, **stages}
-        suites = {"suites": self.place.declaration()} if self.place else {}
-        write_yaml(folder / CONFIG, {"pipelines": {self.name: declared}, **suites})
-        return folder / CONFIG
-
-
-@dataclass(frozen=True)
 class TrainingRun:
     """Carries out a training whose settings have been checked."""
 
     point: PipelineSpec  # pipeline whose reads are learned, a single point of it if it sweeps
-    trained: TrainedPipeline  # pipeline that uses the model
     stages: Pipeline
     settings: Training
     splits: Splits  # training and validation data
+    target: PipelineSpec  # pipeline that will use the model, a single point of it if it sweeps
+    base: str  # its name, without the suffix of a point
+    place: RowTraining | None  # columns of a suite's row for which it is trained; None for no row
     folder: Path
     config: tuple[ConfigSource, ...]
     limit: int | None  # maximum number of examples to train on, and to validate on
     cache: Cache | None  # cache of data derived from documents; None disables caching
+
+    @property
+    def name(self) -> str:
+        """Name of the trained pipeline."""
+        base = self.base.partition("@")[0]
+        return self.place.trained_pipeline if self.place else f"{base}-trained"
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -123,8 +107,8 @@ class TrainingRun:
         signature = job_signature(self.point, splits.task, data)
         split: Any = splits.task.spec.params.get("split")
         return TrainingRecord(
-            self.trained.name,
-            self.trained.base,
+            self.name,
+            self.base,
             splits.task.name,
             f"split {split}" if split else "all examples",
             splits.validated,
@@ -206,19 +190,26 @@ class TrainingRun:
 
     def _finish(self, record: TrainingRecord, folder: Path) -> None:
         """Writes the pipeline, validates it, makes the declared choices, and writes the record."""
-        resolved: dict[str, Any] = self.trained.point.resolved()
+        resolved: dict[str, Any] = self.target.resolved()
         stages = {**resolved, "reader": {**resolved["reader"], **record.parameters}}
-        file = self.trained.write(folder, stages)
+        file = self._write_config(folder, stages)
         if self.splits.validation is not None:
-            name = self.trained.name
-            loaded = load_config([*self.config, file], self.settings.choices, [name])
-            best, result = self.evaluation.best(loaded.select([name]))
+            loaded = load_config([*self.config, file], self.settings.choices, [self.name])
+            best, result = self.evaluation.best(loaded.select([self.name]))
             record.scores, record.metric = scores_of(result), self.evaluation.headline
             if self.settings.choices:
                 pairs = best.name.partition("@")[2] or ",".join(self.settings.choices)
                 record.chosen = {"parameters": pairs}
-            self.trained.write(folder, _relative(best.resolved(), folder))
+            self._write_config(folder, _relative(best.resolved(), folder))
         write_record(folder, record)
+
+    def _write_config(self, folder: Path, stages: Mapping[str, JSON]) -> Path:
+        """Writes the config of the trained pipeline with these stages; returns its file."""
+        described = f"{self.target.name}, with a reader trained by `train`"
+        declared: Any = {"extends": self.base, "description": described, **stages}
+        suites = {"suites": self.place.declaration()} if self.place else {}
+        write_yaml(folder / CONFIG, {"pipelines": {self.name: declared}, **suites})
+        return folder / CONFIG
 
 
 def _best(results: Sequence[RateResult], scores: Sequence[float]) -> int:
