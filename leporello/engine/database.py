@@ -20,7 +20,7 @@ CREATE INDEX done_id ON done (id);
 CREATE TABLE passages (document INTEGER PRIMARY KEY, sha256 TEXT, data BLOB, crc INTEGER)"""
 # Ids are bytes, because SQLite's text rejects an unpaired surrogate, which an id may contain.
 DONE = "number, id, failed, data, crc"
-FORM = 5  # version of the table layout
+FORM = 6  # version of the table layout
 _BETWEEN = b"\0"  # between the lines of an example: JSON escapes it
 # Level, method, window and memory of the compression: larger ones are slower and save little of
 # these short texts.

@@ -160,7 +160,7 @@ class EnricherRunner:
         self.listener.has_read(reader.statistics)
         # Stored before the enricher gets them: a killed run then makes the same passages.
         rows = zip(itertools.count(place), batch, replies, strict=False)
-        store.add_batch([(~number, *row) for row in rows])
+        store.add_batch([(~number, *row, "") for row in rows])
         return replies
 
 

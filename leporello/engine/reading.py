@@ -28,12 +28,7 @@ from leporello.engine.failures import (
     read_error,
     time_limit,
 )
-from leporello.engine.results.serialization import (
-    output_rows,
-    outputs_to_columns,
-    pair_of,
-    reply_of,
-)
+from leporello.engine.results.serialization import output_row, pair_of, reply_of
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
 
@@ -170,9 +165,10 @@ class BatchReader:
     def _cached(self, key: Mapping[str, JSON] | None, reads: Sequence[Read]) -> list[Reply]:
         if not (key and self.cache and (entry := self.cache.get("outputs", key))):
             return []
+        rows: Any = entry.get("rows")
+        if rows is None:  # of version 0.2, which stored columns
+            return []
         self.statistics.cached += len(reads)
-        columns: Any = entry["outputs"]
-        rows = output_rows(columns, len(reads))
         return [reply_of(row, read) for row, read in zip(rows, reads, strict=True)]
 
     def _packed(self) -> Counter[str]:
@@ -313,4 +309,4 @@ def _content_digest(document: Document) -> str:
 
 
 def _cache_entry(reads: Sequence[Read], replies: Sequence[Reply]) -> Index:
-    return {"outputs": outputs_to_columns([*zip(reads, replies, strict=True)])}
+    return {"rows": [*map(output_row, reads, replies)]}

@@ -208,10 +208,9 @@ class Rounds:
         # Stored before any combiner receives them, so a resumed shard replays them (decision 3).
         self.store.add_batch(
             [
-                (example.number, example.place + index, example.reads[index], reply)
-                for (example, index), reply in zip(places, replies, strict=True)
-            ],
-            {index: note for index, note in enumerate(notes) if note},
+                (example.number, example.place + index, example.reads[index], reply, note)
+                for (example, index), reply, note in zip(places, replies, notes, strict=True)
+            ]
         )
         for (example, index), reply, note in zip(places, replies, notes, strict=True):
             example.reply(index, reply, note)

@@ -7,7 +7,7 @@ again.
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from leporello.engine.database import (
     stored_row,
 )
 from leporello.engine.results.finished import FinishedExample, FinishedRow
-from leporello.engine.results.serialization import output_rows, outputs_to_columns
+from leporello.engine.results.serialization import output_row
 
 # A killed process loses no committed rows. A power cut can damage the file, which the checksums
 # detect; synchronous writes would take four times as long (decision 49).
@@ -37,7 +37,7 @@ _WRITER = "PRAGMA journal_mode = PERSIST; PRAGMA synchronous = OFF;"
 _ADD = f"INSERT OR REPLACE INTO done ({DONE}) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 -- no user input
 _log = logging.getLogger("leporello")
 
-# A stored output in the form of `output_rows`, and its note on the example.
+# A stored output in the form of `output_row`, and its note on the example.
 StoredOutput: TypeAlias = tuple[Mapping[str, Any], str]
 
 
@@ -63,10 +63,9 @@ class MemoryStore:
 
     def add_batch(
         self,
-        replies: Sequence[tuple[int, int, Read, Reply]],
-        notes: Mapping[int, str] | None = None,
+        replies: Sequence[tuple[int, int, Read, Reply, str]],
     ) -> None:
-        """Stores (owner, index, read, reply) of a batch, and notes on owners by index."""
+        """Stores (owner, index, read, reply, note on the example) for each read of a batch."""
 
     def finish(self, example: FinishedExample) -> None:
         """Stores a finished example."""
@@ -172,16 +171,8 @@ class Store(MemoryStore):
         self.alone = {*self._meta("alone")}
         self.sizes = self._meta("sizes")
         for data, crc in self._database.execute("SELECT data, crc FROM batch ORDER BY number"):
-            self._load_batch(checked(data, crc))
-
-    def _load_batch(self, batch: Mapping[str, Any]) -> None:
-        rows = iter(output_rows(batch["outputs"], sum(count for _, _, count in batch["of"])))
-        index = 0
-        for owner, first, count in batch["of"]:
-            outputs = self._outputs.setdefault(owner, {})
-            for place in range(first, first + count):
-                outputs[place] = next(rows), batch["notes"].get(str(index), "")
-                index += 1
+            for number, place, row, note in checked(data, crc):
+                self._outputs.setdefault(number, {})[place] = row, note
 
     def outputs(self, owner: int) -> dict[int, StoredOutput]:
         """See `MemoryStore`."""
@@ -189,19 +180,17 @@ class Store(MemoryStore):
 
     def add_batch(
         self,
-        replies: Sequence[tuple[int, int, Read, Reply]],
-        notes: Mapping[int, str] | None = None,
+        replies: Sequence[tuple[int, int, Read, Reply, str]],
     ) -> None:
         """See `MemoryStore`; commits."""
         # Only an enricher's batch has a single owner, by which `forget` deletes it. A reader's
         # batch serves many examples, so its rows stay until the shard is finished.
         owner = replies[0][0] if replies[0][0] < 0 else None
         data = encoded(
-            {
-                "of": _runs((owner, place) for owner, place, _, _ in replies),
-                "outputs": outputs_to_columns([(read, reply) for _, _, read, reply in replies]),
-                "notes": {str(index): note for index, note in (notes or {}).items()},
-            }
+            [
+                (number, place, output_row(read, reply), note)
+                for number, place, read, reply, note in replies
+            ]
         )
         row = (owner, data, crc32(data))
         self._write("INSERT INTO batch (owner, data, crc) VALUES (?, ?, ?)", row)
@@ -306,17 +295,6 @@ class Store(MemoryStore):
             # SQLite may have rolled back rows that count as stored here, so writing stops.
             self._is_writable = False
             raise
-
-
-def _runs(replies: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Returns (owner, first index, count) for runs of consecutive indices."""
-    runs: list[list[int]] = []
-    for owner, place in replies:
-        if runs and runs[-1][0] == owner and sum(runs[-1][1:]) == place:
-            runs[-1][2] += 1
-        else:
-            runs.append([owner, place, 1])
-    return runs
 
 
 def _sync(path: Path) -> None:

@@ -16,7 +16,7 @@ from leporello.core.calls.stage_calls import read, retrieve
 from leporello.core.errors import Stopped
 from leporello.core.records import Output, Read
 from leporello.engine.failures import ExampleError, stage_errors
-from leporello.engine.results.serialization import output_rows, outputs_to_columns, reply_of
+from leporello.engine.results.serialization import output_row, reply_of
 from leporello.retrievers import Fusion, Neighbours
 
 STORY = "The miller had three sons. The eldest got the mill. The second got the donkey."
@@ -128,8 +128,7 @@ def test_the_span_of_an_answer_is_kept() -> None:
     [output] = read(Returning(Output("x", span=span, dollars=np.float32(0.5))), [Read(PASSAGES)])  # type: ignore[arg-type]  # as tensors have
     assert (output.span, type(output.span and output.span.start)) == (Span(12, 20), int)
     for reply in (output, replace(output, span=Span(10, 10))):
-        columns = outputs_to_columns([(Read(PASSAGES), reply)])
-        assert reply_of(output_rows(columns, 1)[0], Read(PASSAGES)) == reply
+        assert reply_of(output_row(Read(PASSAGES), reply), Read(PASSAGES)) == reply
 
 
 def test_unpaired_surrogates_are_replaced() -> None:

@@ -32,20 +32,20 @@ def answered(path: Path | None, count: int = 9, **changes: Any) -> Rows:
 def test_the_next_process_loads_stored_outputs(tmp_path: Path) -> None:
     """With their notes, for unfinished examples and for enrichers."""
     store = Store(tmp_path / "s.sqlite", KEY)
-    replies: list[tuple[int, int, Read, Reply]] = [
-        (21, 0, READ, Output("yes", 0.5)),
-        (21, 1, READ, ReadError("broken", "trace")),
+    replies: list[tuple[int, int, Read, Reply, str]] = [
+        (21, 0, READ, Output("yes", 0.5), ""),
+        (21, 1, READ, ReadError("broken", "trace"), "a note"),
     ]
-    store.add_batch(replies, {1: "a note"})
-    store.add_batch([(~0, 0, READ, Output("summary"))])
+    store.add_batch(replies)
+    store.add_batch([(~0, 0, READ, Output("summary"), "")])
     store.set_sizes({"batch_tokens": 500})
     store.commit()
     store.close()
     reopened = Store(tmp_path / "s.sqlite", KEY)
     outputs = reopened.outputs(21)
-    assert {place: (row["text"], row["error"], note) for place, (row, note) in outputs.items()} == {
-        0: ("yes", None, ""),
-        1: ("", "broken", "a note"),
+    assert outputs == {
+        0: ({"text": "yes", "score": 0.5}, ""),
+        1: ({"error": "broken", "traceback": "trace"}, "a note"),
     }
     assert [row["text"] for row, _ in reopened.outputs(~0).values()] == ["summary"]
     assert reopened.sizes == {"batch_tokens": 500}
@@ -78,7 +78,7 @@ def test_a_store_with_another_key_is_cleared(
     tmp_path: Path, key: StoreKey, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With a warning, unless only a limit changed the number of examples."""
-    Store(tmp_path / "s.sqlite", KEY).add_batch([(21, 0, READ, Output("yes"))])
+    Store(tmp_path / "s.sqlite", KEY).add_batch([(21, 0, READ, Output("yes"), "")])
     store = Store(tmp_path / "s.sqlite", key)
     assert not store.outputs(21)
     assert ("its shard runs again" in caplog.text) is (key.examples == KEY.examples)
@@ -248,7 +248,7 @@ def test_a_store_may_be_closed_twice(tmp_path: Path) -> None:
     """A worker does so if it fails after a shard is finished."""
     path = tmp_path / "s.sqlite"
     store = Store(path, KEY)
-    store.add_batch([(21, 0, READ, Output("yes"))])
+    store.add_batch([(21, 0, READ, Output("yes"), "")])
     store.close()
     store.close()
     assert len(Store(path, KEY).outputs(21)) == 1

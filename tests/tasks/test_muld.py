@@ -13,7 +13,7 @@ from row_files import write_rows
 
 from leporello.api import Run, UserError, load_pipelines, run
 from leporello.core.records import Prediction
-from leporello.engine.results.serialization import calls_from_row
+from leporello.engine.results.serialization import complete_call
 from leporello.training import train
 
 Tiny = Callable[[str], str]
@@ -49,7 +49,7 @@ def test_chunks_are_read_best_first(tmp_path: Path, tiny: Tiny) -> None:
     small = ("reader.max_input_tokens=256", "reader.max_new_tokens=6", "chunker.size=12")
     sets = (f"reader.model={tiny('t5')}", *small)
     for answer, calls in zip(*ran(tmp_path, "muld-narrativeqa", rows, *sets), strict=True):
-        [call] = calls_from_row(calls["calls"])
+        [call] = map(complete_call, calls["calls"])
         assert len(answer.hits) == 10
         assert [tuple(p) for p in call["passages"]] == [hit[:2] for hit in answer.hits]
         assert all(a >= b for (*_, a), (*_, b) in pairwise(answer.hits))
@@ -80,7 +80,7 @@ def test_archetypes_are_predicted_near_mentions(tmp_path: Path, tiny: Tiny) -> N
     assert texts[0].startswith("FADE IN.")
     assert texts[2].endswith("FADE OUT.")
     assert harry.coverage.cut == 0
-    [call], [second] = (calls_from_row(row["calls"]) for row in calls)
+    [call], [second] = ([*map(complete_call, row["calls"])] for row in calls)
     assert call["choices"] == list(labels)
     assert len(call["output"]["scores"]) == 2
     assert second["passages"] == []
@@ -100,7 +100,7 @@ def test_subtitles_are_translated_in_chunks_of_complete_lines(tmp_path: Path, ti
     answers, [first, *_] = ran(
         tmp_path, "muld-opensubtitles", rows, *sets, "reader.max_new_tokens=6"
     )
-    calls = calls_from_row(first["calls"])
+    calls = [*map(complete_call, first["calls"])]
     assert {call["round"] for call in calls} == {0}
     read = [FILMS[0][start:end] for call in calls for start, end in call["passages"]]
     assert read == [FILMS[0].strip()]

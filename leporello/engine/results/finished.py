@@ -27,7 +27,7 @@ from leporello.core.records import (
     Span,
 )
 from leporello.engine.failures import ExampleError
-from leporello.engine.results.serialization import calls_from_row, calls_row, pairs
+from leporello.engine.results.serialization import call_row, complete_call, pairs
 
 # Statistics by metric, and the error messages of metrics that failed.
 Scored: TypeAlias = tuple[Mapping[str, Any], Mapping[str, str]]
@@ -187,8 +187,8 @@ class FinishedRow:
 
     @cached_property
     def calls(self) -> list[dict[str, Any]]:
-        """Reads with their outputs, one mapping per read; see `calls_from_row`."""
-        return [] if self.failed else calls_from_row(json.loads(self.lines[1])["calls"])
+        """Reads with their outputs, one mapping per read; see `complete_call`."""
+        return [] if self.failed else [*map(complete_call, json.loads(self.lines[1])["calls"])]
 
     @property
     def traceback(self) -> str:
@@ -235,10 +235,10 @@ class FinishedExample:
             characters=sum(map(_characters, calls)) if way else 0,
             **cost_of(call.reply for call in calls),
         )
-        columns = calls_row([(call.round, call.read, call.reply) for call in calls])
+        rows = [call_row(call.round, call.read, call.reply) for call in calls]
         lines = (
             _line(prediction_row(prediction)),
-            _line({"id": prediction.id, "calls": columns, "notes": [*notes]}),
+            _line({"id": prediction.id, "calls": rows, "notes": [*notes]}),
             _line(statistics.row()),
             b"",
         )

@@ -16,7 +16,6 @@ from leporello.analysis.export.submission import leaderboard_named, submit
 from leporello.api import load_pipelines, run
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
-from leporello.engine.results.serialization import calls_from_row
 from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError
 
@@ -89,7 +88,7 @@ def test_calls_contain_usage_and_price(tmp_path: Path) -> None:
         for out in ("one", "two"):
             run(["mine"], config=[config], out=tmp_path / out, workers=0)
             for row in read_lines(tmp_path / out / "mine" / "rows" / "calls.jsonl"):
-                output = calls_from_row(row["calls"])[0]["output"]
+                output = row["calls"][0]["output"]
                 assert (output["input_tokens"], output["output_tokens"]) == (10, 2)
                 assert output["dollars"] == 7.2e-06
         assert len(server.requests) == 10
