@@ -34,7 +34,6 @@ class CombinerRunner:
     normalise: Normalizer | None
     timeout: float | None  # seconds that a call of a combiner may take; None sets no limit
     attempts: Attempts  # log of started operations
-    rows: bool  # see `Rounds`
 
     def __post_init__(self) -> None:
         # Determined once, not per example: checks against a protocol are slow.
@@ -122,8 +121,6 @@ class CombinerRunner:
         prediction, verdicts = active.prediction, cast("Verdicts", active.value)
         assert prediction is not None
         number, calls, notes = active.number, active.calls, active.notes
-        if not self.rows:
-            return FinishedExample(number, None, prediction, calls=calls, notes=notes)
         # Scored while the example is in memory: a later pass would read the data again, and
         # NarrativeQA has 8 GB (decision 2).
         scored = self._statistics(number, prediction, active.example, verdicts)
@@ -145,8 +142,6 @@ class CombinerRunner:
             return statistics_of(self.metrics, prediction, example, verdicts)
 
     def _failed(self, number: int, example: Example, error: ExampleError) -> FinishedExample:
-        if not self.rows:
-            return FinishedExample(number, None, failure=error)
         try:
             # A failure scores like an empty answer: leaving it out would raise the mean.
             scored = self._statistics(number, empty_prediction(example), example)

@@ -58,7 +58,6 @@ class Rounds:
     # Metrics whose statistics are stored with each example, and the normaliser of the task.
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     normalise: Normalizer | None = None
-    rows: bool = True  # whether finished examples contain rows, which the results of a run require
 
     def __post_init__(self) -> None:
         self.stages, self.attempts = self.readers.stages, self.readers.attempts
@@ -68,7 +67,6 @@ class Rounds:
             self.normalise,
             self.readers.timeout,
             self.attempts,
-            self.rows,
         )
         self._active: dict[int, ActiveExample] = {}
         self._batches: deque[tuple[BatchReader, list[_Place]]] = deque()

@@ -91,8 +91,7 @@ class MemoryStore:
 
     def rows(self) -> list[FinishedRow]:
         """Returns the rows of all finished examples, by number."""
-        finished = sorted(self.finished.items())
-        return [example.row for _, example in finished if example.row]
+        return [example.row for _, example in sorted(self.finished.items())]
 
     def close(self) -> None:
         """Closes the store."""
@@ -199,7 +198,6 @@ class Store(MemoryStore):
     def finish(self, example: FinishedExample) -> None:
         """See `MemoryStore`; `commit` must follow."""
         row = example.row
-        assert row is not None, "a runner for a store on disk makes rows"
         self._write(_ADD, stored_row(row))
         self._mark(row.number, failed=row.failed)
 

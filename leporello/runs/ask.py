@@ -302,7 +302,7 @@ class Session:
                 listener = Listener(bar.take)
             # All questions form one shard, so that they share retrieval and batches. No second
             # engine answers programs, agents or libraries (decision 43).
-            run = Rounds(self._readers, MemoryStore(), listener=listener, rows=False)
+            run = Rounds(self._readers, MemoryStore(), listener=listener)
             finished = sorted(rounds(run, examples), key=lambda example: example.number)
             warn_of_reuse()
             return finished

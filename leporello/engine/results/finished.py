@@ -201,7 +201,7 @@ class FinishedExample:
     """A finished example."""
 
     number: int  # number of the example in its task
-    row: FinishedRow | None  # row for a store; None for commands without a store
+    row: FinishedRow  # row for a store
     prediction: Prediction | None = None  # prediction; None if the example failed
     failure: ExampleError | None = None  # error; None unless the example failed
     calls: Sequence[Call] = ()  # reads with their outputs, in order; empty if the example failed
