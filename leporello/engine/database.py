@@ -108,7 +108,10 @@ def as_user_errors(path: Path) -> Iterator[None]:
     except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & 0xFF
         if code in _DAMAGED or isinstance(error, UnicodeDecodeError):  # in a message of SQLite
-            raise DamagedStoreError(f"{path}: is damaged; run the same command again") from error
+            raise DamagedStoreError(
+                f"{path}: is damaged; run the same command again (if the run was finished, delete"
+                " the .merged.json of the job first)"
+            ) from error
         if code in _IN_USE:
             raise UserError(f"{path}: another process uses it; wait until it has ended") from error
         raise UserError(

@@ -1,7 +1,7 @@
 """Files of a job in a run's directory: stores, and the results that are merged from them.
 
 journal/PIPELINE/TASK/00000.sqlite     one store per shard
-PIPELINE/TASK/predictions.jsonl calls.jsonl failures.jsonl statistics.jsonl tracebacks/
+PIPELINE/TASK/predictions.jsonl failures.jsonl statistics.jsonl tracebacks/
 PIPELINE/TASK/.merged.json             shards and checksums of these results
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.core.environment.json_table import JsonTable
+from leporello.core.errors import UserError
 from leporello.core.files import atomically, read_json, read_rows, write_json
 from leporello.core.passages import from_table
 from leporello.core.records import JSON, Chunk, Document
@@ -23,7 +24,7 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.manifest import MERGED, changed, check_results, checksums, read_mark, write_mark
 from leporello.jobs.results import Summary
 
-RESULTS = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "statistics.jsonl")
+RESULTS = ("predictions.jsonl", "failures.jsonl", "statistics.jsonl")
 METRICS_FILE = "metrics.json"
 _STORE = ".sqlite"
 
@@ -120,14 +121,22 @@ class JobFiles:
             yield from self._rows()
             return
         check_results(self.folder, *RESULTS)
+        has_stores = bool(self.stored_shards())  # a run of version 0.2 has none, and no reads
+        stored = ((row.number, row.lines[1]) for row in self._rows())
         with ExitStack() as stack:
             files = [stack.enter_context((self.folder / name).open("rb")) for name in RESULTS]
-            predictions, calls, failures, statistics = files
+            predictions, failures, statistics = files
             for line in statistics:
                 example = ExampleStatistics.from_row(json.loads(line))
+                number, reads = next(stored, (-1, b"")) if has_stores else (example.number, b"")
+                if number != example.number:
+                    raise UserError(
+                        f"{self.stores}: lacks the example {example.id!r}; delete"
+                        f" {self.folder / MERGED} and run the same command again"
+                    )
                 failed = example.failure is not None
-                before = (next(failures), b"") if failed else (next(predictions), next(calls))
-                yield FinishedRow(example.number, example.id, failed, (*before, line, b""))
+                first = next(failures if failed else predictions)
+                yield FinishedRow(number, example.id, failed, (first, reads, line, b""))
 
     def row(self, example_id: str) -> FinishedRow | None:
         """Returns a finished example from its store, by id; None if it is not finished."""
@@ -163,15 +172,14 @@ class JobFiles:
         shards: dict[str, JSON] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            # All four are renamed together at the end, so they always have the same examples.
+            # All are renamed together at the end, so they always have the same examples.
             files = [stack.enter_context(atomically(self.folder / n)).buffer for n in RESULTS]
             for shard in self.stored_shards():
                 examples = failures = 0
                 for row in finished_in(self.store(shard)):
-                    predictions, calls, failed, statistics = files
+                    predictions, failed, statistics = files
                     # A store has the lines of these files, which need no parsing (decision 49).
                     (failed if row.failed else predictions).write(row.lines[0])
-                    calls.write(row.lines[1])
                     statistics.write(_scored(row, summary, later))
                     self._write_traceback(row)
                     examples, failures = examples + 1, failures + row.failed

@@ -38,7 +38,7 @@ SELECTIVITY_KEYS = ("answers", "withheld", "ece", "aurc", *(f"at_{share}" for sh
 _MOST_BINS, _LEAST_ANSWERS = 10, 10  # number of bins, and of answers per bin
 _FULL = 100.0
 _MISSING = "is computed after all reads, and is missing; run the same command to resume"
-_NOTES = 5  # most frequent notes in a table; calls.jsonl contains all
+_NOTES = 5  # most frequent notes in a table; statistics.jsonl contains all
 _UNITS = ("reads", "characters", "tokens")  # in which a way's costs are counted
 
 

@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_run_stores_and_shows_notes(folder: Path) -> None:
     config: list[str | Path] = ["--config", folder / "mine.yaml", "--workers", "2"]
     process = leporello("run", "mine", "--task", "rows", *config, "--out", folder / "run")
-    notes = {r["id"]: r["notes"] for r in read_lines(folder / "run/mine/rows/calls.jsonl")}
+    notes = {r["id"]: r["notes"] for r in read_lines(folder / "run/mine/rows/statistics.jsonl")}
     assert notes == {"short": [SHORT, "read twice"], "long": ["no half was chosen", "read twice"]}
     assert "notes on 2 of 2 examples" in process.stdout
     assert "2x read twice" in process.stdout

@@ -394,7 +394,7 @@ def test_failures_of_batches_are_reported(tmp_path: Path, how: str, status: int,
     line = ("--config", _config(tmp_path), "--workers", "0", "--no-cache", "--unsupervised")
     process = leporello("run", f"reader-{how}", *line, "--out", tmp_path / "out", status=status)
     assert f"3x {note}" in process.stdout
-    rows = read_lines(tmp_path / "out" / f"reader-{how}" / "rows" / "calls.jsonl")
+    rows = read_lines(tmp_path / "out" / f"reader-{how}" / "rows" / "statistics.jsonl")
     assert all(row["notes"][0].startswith(note) for row in rows)
 
 

@@ -141,12 +141,12 @@ def test_a_second_process_on_one_run_names_the_first(tmp_path: Path) -> None:
 
 def test_results_that_do_not_fit_on_the_disk_are_written_later(tmp_path: Path) -> None:
     """Full stores are in tests/engine/test_store.py."""
-    config = project(tmp_path, examples=80)
+    config = project(tmp_path, examples=120)
     expected, out = tmp_path / "expected", tmp_path / "out"
     arguments = (*ARGUMENTS, config, "--shard-examples", "10", *HERE)
     leporello(*arguments, "--out", expected, status=1)
-    calls = (expected / "mine" / "lamps" / "calls.jsonl").stat().st_size
-    size = calls - 1024  # enough for each store
+    predictions = (expected / "mine" / "lamps" / "predictions.jsonl").stat().st_size
+    size = predictions - 1024  # enough for each store
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

@@ -245,7 +245,7 @@ def test_an_edit_during_an_unfinished_run_is_noticed(
     assert counts_in(tmp_path / "out" / "journal" / "mine" / "rows" / "00000.sqlite").examples == 2
     leporello(*arguments, "--update")
     leporello(*arguments, "--out", tmp_path / "fresh")
-    for name in ("predictions.jsonl", "calls.jsonl"):
+    for name in ("predictions.jsonl", "statistics.jsonl"):
         updated, fresh = (tmp_path / run / "mine" / "rows" / name for run in ("out", "fresh"))
         assert updated.read_bytes() == fresh.read_bytes()
 

@@ -261,7 +261,7 @@ def test_finished_files_of_a_killed_process_are_uploaded(store: Path) -> None:
     with remote_run(URL) as first:
         write_files(first.directory, {"manifest.json": "{}"})
         first.put("manifest.json")
-        write_files(first.directory, {**SHARD, "mine/lamps/00001.part/calls.jsonl": "half"})
+        write_files(first.directory, {**SHARD, "mine/lamps/00001.part/failures.jsonl": "half"})
         write_files(first.directory, {"run.yaml.part": "half"})
     assert _files(store).keys() == {"manifest.json"}
     with remote_run(URL):

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from command_line import write_files
 
+from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
+
 # An answer contains a hash of its batch, as the last digits of a network depend on the batch. Some
 # reads always fail. An environment variable, not the config, makes reads slow: so a test can stop a
 # slow run, and resume it at full speed.
@@ -87,7 +90,7 @@ tasks:
 """
 ARGUMENTS = ("run", "mine", "--config")
 PIPELINES = ("mine", "refined", "hopping", "rooted", "cast")  # an enricher of rounds, roles
-FILES = ("predictions.jsonl", "calls.jsonl", "failures.jsonl", "metrics.json")
+FILES = ("predictions.jsonl", "failures.jsonl", "statistics.jsonl", "metrics.json")
 
 
 def project(folder: Path, examples: int, documents: int = 40) -> Path:
@@ -118,6 +121,9 @@ def same_bytes(first: Path, second: Path, *pipelines: str) -> None:
         for name in FILES:
             path = Path(pipeline, "lamps", name)
             assert (first / path).read_bytes() == (second / path).read_bytes(), path
+        files = (JobFiles(RunDirectory(run), pipeline, "lamps") for run in (first, second))
+        lines, expected = ([row.lines for row in of_run.examples()] for of_run in files)
+        assert lines == expected
 
 
 def store(out: Path, shard: int = 0, pipeline: str = "mine") -> Path:

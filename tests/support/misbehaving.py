@@ -133,9 +133,12 @@ class Project:
         (self.folder / "harmless").touch()
         self.run("whole")
         failed = self.failures()
-        for name in ("predictions.jsonl", "calls.jsonl"):
-            expected = [row for row in self.rows(name, "whole") if row["id"] not in failed]
-            assert self.rows(name) == expected
+        for name in ("predictions.jsonl", "statistics.jsonl"):
+            rows, expected = (
+                [row for row in self.rows(name, out) if row["id"] not in failed]
+                for out in ("out", "whole")
+            )
+            assert rows == expected
 
     def outcomes(self) -> list[str]:
         """Returns the outcome of each attempt to run a shard."""

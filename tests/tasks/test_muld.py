@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import read_lines
 from row_files import write_rows
 
 from leporello.api import Run, UserError, load_pipelines, run
 from leporello.core.records import Prediction
-from leporello.engine.results.serialization import complete_call
+from leporello.engine.results.finished import FinishedRow
+from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 from leporello.training import train
 
 Tiny = Callable[[str], str]
@@ -21,8 +22,8 @@ Tiny = Callable[[str], str]
 
 def ran(
     folder: Path, pipeline: str, rows: Sequence[tuple[str, object]], *sets: str
-) -> tuple[list[Prediction], list[dict[str, Any]]]:
-    """Runs a pipeline on inputs and outputs; returns the predictions and the rows of calls."""
+) -> tuple[list[Prediction], list[FinishedRow]]:
+    """Runs a pipeline on inputs and outputs; returns the predictions and the finished rows."""
     [point] = load_pipelines([]).pipelines[pipeline]
     name = point.tasks[0].removeprefix("muld/")
     file = folder / f"muld/{name}_test.json.bz2"
@@ -32,8 +33,8 @@ def ran(
     config: list[Any] = [{"tasks": {"muld": task}}]
     out = folder / pipeline
     finished = run([pipeline], ["muld"], config=config, overrides=sets, out=out, workers=0)
-    calls = read_lines(out / pipeline / "muld" / "calls.jsonl")
-    return [*finished.predictions(pipeline, "muld")], calls
+    rows_of_run = JobFiles(RunDirectory(out), pipeline, "muld").examples()
+    return [*finished.predictions(pipeline, "muld")], [*rows_of_run]
 
 
 PLACES = ("harbour", "mill", "tower", "forest", "bridge", "market", "garden", "church")
@@ -48,8 +49,8 @@ def test_chunks_are_read_best_first(tmp_path: Path, tiny: Tiny) -> None:
     rows = [(f"Who found the key in the {p}?\n\n{BOOK}", [p, "someone"]) for p in PLACES[:2]]
     small = ("reader.max_input_tokens=256", "reader.max_new_tokens=6", "chunker.size=12")
     sets = (f"reader.model={tiny('t5')}", *small)
-    for answer, calls in zip(*ran(tmp_path, "muld-narrativeqa", rows, *sets), strict=True):
-        [call] = map(complete_call, calls["calls"])
+    for answer, row in zip(*ran(tmp_path, "muld-narrativeqa", rows, *sets), strict=True):
+        [call] = row.calls
         assert len(answer.hits) == 10
         assert [tuple(p) for p in call["passages"]] == [hit[:2] for hit in answer.hits]
         assert all(a >= b for (*_, a), (*_, b) in pairwise(answer.hits))
@@ -71,7 +72,7 @@ def test_archetypes_are_predicted_near_mentions(tmp_path: Path, tiny: Tiny) -> N
     labels = ("Hero", "Villain/Antagonist")
     rows = [(f"HARRY\n{SCRIPT}", "Hero"), (f"Sally\n{SCRIPT}", ["Villain/Antagonist"])]
     sets = (f"reader.model={tiny('t5')}", f"chunker.tokenizer={tiny('t5')}")
-    (harry, sally), calls = ran(tmp_path, "muld-character-archetype-t5", rows, *sets)
+    (harry, sally), finished = ran(tmp_path, "muld-character-archetype-t5", rows, *sets)
     assert {harry.prediction, sally.prediction} <= {*labels}
     assert [count for *_, count in harry.hits] == [3, 1, 1]
     assert (sally.hits, sally.read) == ((), ())
@@ -80,11 +81,11 @@ def test_archetypes_are_predicted_near_mentions(tmp_path: Path, tiny: Tiny) -> N
     assert texts[0].startswith("FADE IN.")
     assert texts[2].endswith("FADE OUT.")
     assert harry.coverage.cut == 0
-    [call], [second] = ([*map(complete_call, row["calls"])] for row in calls)
+    [call], [second] = (row.calls for row in finished)
     assert call["choices"] == list(labels)
     assert len(call["output"]["scores"]) == 2
     assert second["passages"] == []
-    assert "the name is never mentioned" in calls[1]["notes"][0]
+    assert "the name is never mentioned" in finished[1].statistics.notes[0]
 
 
 FILMS = (
@@ -100,9 +101,8 @@ def test_subtitles_are_translated_in_chunks_of_complete_lines(tmp_path: Path, ti
     answers, [first, *_] = ran(
         tmp_path, "muld-opensubtitles", rows, *sets, "reader.max_new_tokens=6"
     )
-    calls = [*map(complete_call, first["calls"])]
-    assert {call["round"] for call in calls} == {0}
-    read = [FILMS[0][start:end] for call in calls for start, end in call["passages"]]
+    assert {call["round"] for call in first.calls} == {0}
+    read = [FILMS[0][start:end] for call in first.calls for start, end in call["passages"]]
     assert read == [FILMS[0].strip()]
     assert all(answer.coverage.selected >= 0.9 * len(str(answer.raw)) for answer in answers)
 

@@ -54,7 +54,7 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
         if not r.noted:
             continue
         share = f"{r.noted:,} of {counted(r.examples, 'example')}"
-        print_plain(console, f"{name}: notes on {share} (calls.jsonl, explain)", "yellow")
+        print_plain(console, f"{name}: notes on {share} (statistics.jsonl, explain)", "yellow")
         for text, count in r.notes.items():
             print_plain(console, f"  {count:,}x {text}")
 

@@ -164,8 +164,8 @@ class FinishedRow:
     number: int  # number of the example in its task
     id: str
     failed: bool
-    # Lines of predictions.jsonl (of failures.jsonl if the example failed), calls.jsonl (empty if it
-    # failed) and statistics.jsonl, and the traceback, which results store separately.
+    # Line of predictions.jsonl (of failures.jsonl if the example failed), its reads (empty if it
+    # failed), line of statistics.jsonl, and the traceback, which results store separately.
     lines: Sequence[bytes]
 
     @cached_property
@@ -188,7 +188,7 @@ class FinishedRow:
     @cached_property
     def calls(self) -> list[dict[str, Any]]:
         """Reads with their outputs, one mapping per read; see `complete_call`."""
-        return [] if self.failed else [*map(complete_call, json.loads(self.lines[1])["calls"])]
+        return [*map(complete_call, json.loads(self.lines[1] or b"[]"))]
 
     @property
     def traceback(self) -> str:
@@ -238,7 +238,7 @@ class FinishedExample:
         rows = [call_row(call.round, call.read, call.reply) for call in calls]
         lines = (
             _line(prediction_row(prediction)),
-            _line({"id": prediction.id, "calls": rows, "notes": [*notes]}),
+            _line(rows),
             _line(statistics.row()),
             b"",
         )
@@ -267,8 +267,8 @@ class FinishedExample:
         return cls(number, FinishedRow(number, example.id, True, lines), failure=error)
 
 
-def _line(row: Mapping[str, Any]) -> bytes:
-    """Returns a row as a line of JSON, in which unpaired surrogates are escaped."""
+def _line(row: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bytes:
+    """Returns a row, or rows, as a line of JSON, in which unpaired surrogates are escaped."""
     return _encode(row).encode(errors="backslashreplace") + b"\n"
 
 

@@ -16,6 +16,8 @@ from leporello.analysis.export.submission import leaderboard_named, submit
 from leporello.api import load_pipelines, run
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
+from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 from leporello.readers import Endpoint
 from leporello.readers.endpoint.responses import EndpointError
 
@@ -87,8 +89,8 @@ def test_calls_contain_usage_and_price(tmp_path: Path) -> None:
         config = project(tmp_path, server, "input_price: 0.4\n      output_price: 1.6")
         for out in ("one", "two"):
             run(["mine"], config=[config], out=tmp_path / out, workers=0)
-            for row in read_lines(tmp_path / out / "mine" / "rows" / "calls.jsonl"):
-                output = row["calls"][0]["output"]
+            for row in JobFiles(RunDirectory(tmp_path / out), "mine", "rows").examples():
+                output = row.calls[0]["output"]
                 assert (output["input_tokens"], output["output_tokens"]) == (10, 2)
                 assert output["dollars"] == 7.2e-06
         assert len(server.requests) == 10
