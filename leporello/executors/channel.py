@@ -4,21 +4,18 @@ Objects are pickled for other processes of the same run; data from elsewhere is 
 """
 
 import io
+import os
 import pickle
 import socket
 import struct
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
-from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import Any
 
 from leporello.core.environment.classes import file_module_name, load_file
 
-_HEADER = struct.Struct("!4sI")
-_MARK = b"\xf0LEP"  # begins each message, so that other bytes are noticed at once
 _LARGEST = 2**28  # bytes of a message
-_BLOCK = 2**16
-_TO_ARRIVE = 5.0  # seconds from the beginning of a message to its end
 
 
 def dump(value: object) -> bytes:
@@ -60,13 +57,14 @@ class InvalidMessageError(Exception):
 class Channel:
     """Connection to another process, which transfers pickled messages."""
 
-    def __init__(self, connected: socket.socket, to_send: int = 0) -> None:
-        """Takes a socket, and the seconds in which the other process must take a message."""
-        if to_send:
-            limit = struct.pack("@ll", to_send, 0)
+    def __init__(self, connected: socket.socket, seconds: int = 0) -> None:
+        """Takes a socket, and the seconds that a message may take; 0 sets no limit."""
+        if seconds:
+            limit = struct.pack("@ll", seconds, 0)
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-        self._socket, self._received = connected, bytearray()
-        self._no_wait, self._since = socket.MSG_DONTWAIT, 0.0  # since the beginning of a message
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        self._socket, self._connection = connected, Connection(os.dup(connected.fileno()))
+        self._peek = socket.MSG_PEEK | socket.MSG_DONTWAIT
 
     def check(self) -> None:
         """Raises EOFError if a stage of this process has closed the socket."""
@@ -85,56 +83,30 @@ class Channel:
 
     def send_bytes(self, message: bytes) -> None:
         """Sends a pickled message; see `send`."""
-        self._socket.sendall(_HEADER.pack(_MARK, len(message)) + message)
+        self._connection.send_bytes(message)
 
     def receive(self) -> Any:  # noqa: ANN401 -- any object
         """Waits for a message, and returns the object; see `take` for errors."""
-        while (message := self.take()) is None:
-            self._read(0)
-        return load(message)
+        return load(self._connection.recv_bytes(_LARGEST))
 
     def take(self) -> bytes | None:
-        """Returns the next pickled message; None if it has not arrived, without waiting for it.
+        """Returns the next pickled message; None if none has arrived, without waiting for it.
 
         Raises:
             EOFError: The other process has closed its connection.
             OSError: The other process has ended.
             InvalidMessageError: It sent something else; no further message can be found.
         """
-        while (end := self._end()) is None:
-            try:
-                self._read(self._no_wait)
-            except BlockingIOError:
-                self._check_rest()
-                return None
-        self._since = 0.0
-        message = bytes(self._received[_HEADER.size : end])
-        del self._received[:end]
-        return message
-
-    def _check_rest(self) -> None:
-        """Raises an error if the rest of a message is late: a stage wrote the beginning."""
-        if not self._received:
-            return
-        self._since = self._since or monotonic()
-        if monotonic() - self._since > _TO_ARRIVE:
-            raise InvalidMessageError
-
-    def _end(self) -> int | None:
-        """Returns where the next message ends; None if it has not arrived completely."""
-        start = bytes(self._received[: len(_MARK)])
-        if start != _MARK[: len(start)]:
-            raise InvalidMessageError
-        if len(self._received) < _HEADER.size:
+        try:
+            # Not `poll`, which uses clocks that a stage may replace.
+            if not self._socket.recv(1, self._peek):
+                raise EOFError
+        except BlockingIOError:
             return None
-        _, size = _HEADER.unpack_from(self._received)
-        if size > _LARGEST:
-            raise InvalidMessageError
-        end = _HEADER.size + int(size)
-        return end if end <= len(self._received) else None
-
-    def _read(self, flags: int) -> None:
-        received = self._socket.recv(_BLOCK, flags)
-        if not received:
-            raise EOFError
-        self._received += received
+        try:
+            return self._connection.recv_bytes(_LARGEST)
+        except OSError as error:
+            if isinstance(error, ConnectionError):
+                raise
+            # The length is too large, or a part does not arrive: a stage wrote the beginning.
+            raise InvalidMessageError from None

@@ -30,7 +30,7 @@ from leporello.executors.channel import Channel, InvalidMessageError, dump
 INTERVAL = 0.2  # seconds to wait for messages, between checks of the workers
 _MAIN = "from leporello.executors.worker import main; main()"
 _LOOK = 1.0  # seconds between checks whether the parent is alive
-_TO_SEND = 30  # seconds in which a process must take a message
+_TO_TRANSFER = 10  # seconds in which a process must take a message, or complete one
 # The socket closes shortly before the status exists, and the status names the signal.
 _PATIENCE = 0.2  # seconds to wait for a process that has closed its socket
 _MARK = "LEPORELLO_CHILD"  # environment variable that the processes of a child inherit
@@ -79,7 +79,7 @@ class WorkerProcess:
                     _MARK: token,
                 },
             )
-        self._channel = Channel(parent_socket, _TO_SEND)
+        self._channel = Channel(parent_socket, _TO_TRANSFER)
         self._message: bytes | None = None
         self.send(dump((paths, memory, remapped or {}, spec)))
 
