@@ -1,7 +1,7 @@
 """Readers, which answer from passages. `pipelines.yaml` may name each of these classes.
 
 Modules at the top contain readers; the folders contain code that readers share. Begin with `naive`,
-the simplest, then `causal_lm`.
+the simplest, then `language_models`.
 """
 
 import lazy_loader

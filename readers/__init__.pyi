@@ -2,11 +2,12 @@ __all__: list[str]
 
 from .best_sentence import BestSentence as BestSentence
 from .calibrated import Calibrated as Calibrated
-from .causal_lm import CausalLM as CausalLM
 from .classifier import Classifier as Classifier
 from .embedded_reader import Embedded as Embedded
 from .endpoint import Endpoint as Endpoint
 from .extractive import Extractive as Extractive
+from .language_models import CausalLM as CausalLM
+from .language_models import Seq2Seq as Seq2Seq
 from .log_likelihood import LogLikelihood as LogLikelihood
 from .log_likelihood import PseudoLogLikelihood as PseudoLogLikelihood
 from .naive import FixedAnswer as FixedAnswer
@@ -19,7 +20,6 @@ from .naive import RandomAnswer as RandomAnswer
 from .naive import RandomSpan as RandomSpan
 from .pair_classifier import PairClassifier as PairClassifier
 from .prompting.fusion_in_decoder import FusionInDecoder as FusionInDecoder
-from .seq2seq import Seq2Seq as Seq2Seq
 from .word_evidence import Polarity as Polarity
 from .word_evidence import Precedence as Precedence
 from .word_evidence import Presence as Presence

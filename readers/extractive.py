@@ -15,12 +15,13 @@ from leporello.readers.backends.pretrained import Tokens, quiet
 from leporello.readers.backends.rows import padded
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
-from leporello.readers.encoders.batched_model import BatchedModel, tensors
-from leporello.readers.encoders.question_answering import (
+from leporello.readers.encoders.batched_model import (
+    BatchedModel,
     PassageWindow,
     QuestionPrompt,
     SpanReply,
     best_spans,
+    tensors,
 )
 from leporello.readers.prompting.template import (
     encodable,

@@ -1,4 +1,4 @@
-"""Base class of transformers models: loading, and reading of micro-batches of tokens."""
+"""Base class of transformers models, and inputs and answers of those that mark spans."""
 
 from __future__ import annotations
 
@@ -116,3 +116,69 @@ def _uses_token_types(network: PreTrainedModel) -> bool:
     """Returns whether a model uses token types; some tokenizers return them for models without."""
     parameters = inspect.signature(network.forward).parameters
     return "token_type_ids" in parameters and getattr(network.config, "type_vocab_size", 2) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPrompt(Segments):
+    """Tokens of a question, which attends globally, and of a segment of a passage."""
+
+    marks: tuple[bool, ...] = ()  # whether an answer may begin or end with each token
+    null: int = 0  # position of the token whose logits predict "no answer"
+
+
+@dataclass(frozen=True, slots=True)
+class SpanReply(Generation):
+    """Best span of a segment; the score is the sum of the logits of its start and end."""
+
+    first: int = 0
+    last: int = 0
+    null: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PassageWindow:
+    """A segment of a passage, which the model reads with the question."""
+
+    prompt: QuestionPrompt
+    text: str  # text of the complete passage
+    # Offsets of the prompt's tokens, in characters of the passage for its tokens.
+    offsets: Sequence[tuple[int, int]]
+
+    def part(self) -> str:
+        """Returns the text of the segment."""
+        marked = [index for index, mark in enumerate(self.prompt.marks) if mark]
+        start, end = self.characters(marked[0], marked[-1])
+        return self.text[start:end]
+
+    def characters(self, first: int, last: int) -> tuple[int, int]:
+        """Returns the start and end of tokens in the passage, without white space around them."""
+        start, end = self.offsets[first][0], self.offsets[last][1]
+        text = self.text[start:end]
+        return end - len(text.lstrip()), start + len(text.rstrip())
+
+
+def best_spans(
+    starts: torch.Tensor, ends: torch.Tensor, allowed: torch.Tensor, longest: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Returns the best start and end of each row, by the sum of their logits.
+
+    The logits of first and last tokens, and whether an answer may begin or end at a token, have the
+    shape (rows, tokens). A span has at most `longest` tokens. The earliest start wins among equal
+    pairs, then the shortest pair. The result is the sums, -inf if no pair is allowed; the first
+    tokens; the last tokens; each of shape (rows,).
+    """
+    import torch
+
+    longest = min(longest, starts.shape[1])
+    # Question and special tokens have high logits too, but are not part of the source.
+    starts = starts.masked_fill(~allowed, -torch.inf)
+    ends = ends.masked_fill(~allowed, -torch.inf)
+    # View of the ends that are possible for each start, shape (rows, tokens, longest).
+    reached = torch.nn.functional.pad(ends, (0, longest - 1), value=-torch.inf).unfold(
+        1, longest, 1
+    )
+    further = reached.argmax(-1)  # argmax, unlike max, is documented to return the first maximum
+    sums = starts + reached.gather(-1, further[..., None]).squeeze(-1)
+    first = sums.argmax(-1, keepdim=True)
+    last = first + further.gather(-1, first)
+    return sums.gather(-1, first).squeeze(-1), first.squeeze(-1), last.squeeze(-1)

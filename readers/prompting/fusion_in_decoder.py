@@ -16,9 +16,9 @@ from leporello.core.protocols import Count, Positive, Share
 from leporello.core.records import Chunk, Read
 from leporello.readers.backends.pretrained import read_config
 from leporello.readers.batching.micro_batches import MASKED, ModelInput, Segment
+from leporello.readers.language_models import Seq2Seq
 from leporello.readers.prompting.template import encodable, passage_text
 from leporello.readers.prompting.window import Window, first_characters
-from leporello.readers.seq2seq import Seq2Seq
 from leporello.text.typed.parse import written_schema
 
 

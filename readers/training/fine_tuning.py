@@ -10,17 +10,15 @@ from leporello.core.records import Read
 from leporello.core.training import TrainingPairs, TuningJob, TuningResult
 from leporello.readers.backends.pretrained import Architecture
 from leporello.readers.batching.micro_batches import ModelInput
-from leporello.readers.causal_lm import CausalLM
 from leporello.readers.classical.saved_model import check_targets
 from leporello.readers.classifier import Classifier
-from leporello.readers.encoders.batched_model import BatchedModel
+from leporello.readers.encoders.batched_model import BatchedModel, PassageWindow
 from leporello.readers.encoders.classification import TrainedClassifier
-from leporello.readers.encoders.question_answering import PassageWindow
 from leporello.readers.extractive import Extractive
+from leporello.readers.language_models import CausalLM, Seq2Seq
 from leporello.readers.log_likelihood import LogLikelihood
 from leporello.readers.pair_classifier import LABELS, PairClassifier
 from leporello.readers.prompting.prompted_model import PromptedModel
-from leporello.readers.seq2seq import Seq2Seq
 from leporello.readers.training.examples import (
     Collator,
     TrainingExample,
