@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # Later digits of a sum over a question's tokens are rounding errors of the 16-bit vectors.
 _TOKEN_DIGITS = 4
-_BLOCK = 2**15  # token vectors per matrix product
 
 
 @dataclass(frozen=True)
@@ -95,22 +94,13 @@ def _maxsim(index: Any, queries: Sequence[NDArray[np.float16]]) -> NDArray[np.fl
     vectors, first = index["vectors"], index["first"]
     tokens = np.concatenate(queries).astype(np.float32)
     begins = np.cumsum([0, *map(len, queries)])[:-1]
-    sums = np.empty((len(queries), len(first)))
-    for start, end in _blocks([*first.tolist(), len(vectors)]):
-        low, high = first[start], first[end] if end < len(first) else len(vectors)
-        products = tokens @ vectors[low:high].astype(np.float32).T
-        best = np.maximum.reduceat(products, first[start:end] - low, axis=1)
-        sums[:, start:end] = np.add.reduceat(best, begins, axis=0)
-    return sums.round(_TOKEN_DIGITS)
-
-
-def _blocks(bounds: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields ranges of chunks (first, one after the last) with about `_BLOCK` tokens together."""
-    start = 0
-    for chunk, end in enumerate(bounds[1:], 1):
-        if end - bounds[start] >= _BLOCK or chunk == len(bounds) - 1:
-            yield start, chunk
-            start = chunk
+    # Chunk by chunk, since the products with all tokens of a book would fill the memory.
+    sums = [
+        np.add.reduceat((tokens @ chunk.astype(np.float32).T).max(axis=1), begins)
+        for chunk in np.split(vectors, first[1:])
+    ]
+    scores: NDArray[np.float64] = np.stack(sums, axis=1).astype(np.float64).round(_TOKEN_DIGITS)
+    return scores
 
 
 # The other texts of a batch change the sixth digit of each of some hundred weights.

@@ -10,7 +10,6 @@ from tiny_models import save_sparse, save_token_vectors
 
 from leporello.core.errors import UserError
 from leporello.retrievers import ColBERT, Dense, LateChunks, Splade
-from leporello.retrievers import encoders as module
 from leporello.retrievers import late_chunks as late
 from leporello.retrievers.embedders import count, load_embedder, load_multi_vector, load_sparse
 
@@ -39,19 +38,16 @@ def bert(models: Path) -> str:
     return str(models / "bert")
 
 
-def test_token_vectors_score_as_in_the_library(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are MaxSim scores, and do not depend on the number of vectors in a block."""
+def test_token_vectors_score_as_in_the_library(tiny: str) -> None:
     chunks, questions = chunked(TEXT), ["Who got the cat?", "Red boots?"]
     model: Any = load_multi_vector(tiny)
     documents = [chunk.text for chunk in chunks]
     similarity = model.similarity(model.encode_query(questions), model.encode_document(documents))
     retriever = ColBERT(k=9, model=tiny, batch_size=2)
-    for block in (1, 2**15):
-        monkeypatch.setattr(module, "_BLOCK", block)
-        for row, hits in zip(similarity, retriever.retrieve(questions, chunks), strict=True):
-            for hit in hits:
-                expected = row[chunks.index(hit.chunk)].item()
-                assert hit.score == pytest.approx(expected, abs=0.01)
+    for row, hits in zip(similarity, retriever.retrieve(questions, chunks), strict=True):
+        for hit in hits:
+            expected = row[chunks.index(hit.chunk)].item()
+            assert hit.score == pytest.approx(expected, abs=0.01)
 
 
 def test_long_questions_and_chunks_are_not_cut(tiny: str) -> None:
