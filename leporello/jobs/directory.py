@@ -61,11 +61,10 @@ class RunDirectory:
 
     @classmethod
     def of_run(cls, path: Path | str) -> Self:
-        """Returns the directory of an existing run, which `check_version` accepts."""
+        """Returns the directory of an existing run."""
         directory = cls(Path(path))
         if not directory.manifest.exists():
             raise UserError(f"{path}: is not a run (it has no manifest.json)")
-        directory.check_version()
         return directory
 
     @property
@@ -125,18 +124,8 @@ class RunDirectory:
             raise UserError(f"{self.manifest}: is not the manifest of a run") from None
         return jobs
 
-    def check_version(self) -> None:
-        """Raises UserError for a run of Leporello 0.1, whose journals have no shards."""
-        if self.manifest.exists() and "shard_examples" not in self.limits():
-            raise UserError(
-                f"{self.path}: is a run of Leporello 0.1, which this version does not read; use"
-                " another --out to run it again, or open it with Leporello 0.1; `score` scores its"
-                " predictions.jsonl (docs/upgrading.md)"
-            )
-
     def check_stores(self) -> None:
-        """Raises UserError for a run of Leporello 0.1 or 0.2, which has no stores."""
-        self.check_version()
+        """Raises UserError for a run of Leporello 0.2 or earlier, which has no stores."""
         if self.manifest.exists() and "stores" not in self._read():
             raise UserError(
                 f"{self.path}: is a run of Leporello 0.2, whose journals this version does not"

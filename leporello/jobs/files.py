@@ -18,7 +18,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import atomically, read_json, read_rows, write_json
 from leporello.core.passages import from_table
 from leporello.core.records import JSON, Chunk, Document
-from leporello.engine.database import StoreCounts, counts_in, finished_in, passages_in
+from leporello.engine.database import FORM, StoreCounts, counts_in, finished_in, passages_in
 from leporello.engine.results.finished import TRACEBACKS, ExampleStatistics, FinishedRow
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.manifest import MERGED, changed, check_results, checksums, read_mark, write_mark
@@ -74,7 +74,8 @@ class JobFiles:
             shard: count
             for shard, count in counts.items()
             # A copied or renamed store would otherwise count as another shard.
-            if count.key.shard == shard and count.examples == count.key.examples > 0
+            if (count.key.shard, count.key.form) == (shard, FORM)
+            and count.examples == count.key.examples > 0
         }
 
     def merged(self) -> dict[int, StoreCounts]:

@@ -6,7 +6,7 @@ from typing import Any
 from leporello.core.errors import ReadError
 from leporello.core.records import JSON, Chunk, Document, Output, Read, Reply, Span
 
-_SEEN = "all"  # replaces the spans of an output that cover all chunks of its read
+_ALL = "all"  # replaces the spans of an output that cover all chunks of its read
 _OUTPUT: Mapping[str, Any] = {name: getattr(Output(""), name) for name in Output.__slots__}
 # Fields that complete rows have, too; few readers set the others.
 _COMMON = [*_OUTPUT][: [*_OUTPUT].index("span")]
@@ -34,7 +34,7 @@ def complete_call(row: Mapping[str, Any]) -> dict[str, Any]:
     output = row["output"]
     if "error" not in output:
         output = {**_COMPLETE, **output}
-    if output.get("read") == _SEEN:
+    if output.get("read") == _ALL:
         output["read"] = [[*p] for p in row["passages"] if not isinstance(p, str)]
     return {"round": 0, **_READ, **row, "output": output}
 
@@ -87,9 +87,9 @@ def output_row(read: Read, reply: Reply) -> dict[str, JSON]:
 
 
 def _read_spans(read: Read, spans: Iterable[Span]) -> JSON:
-    seen = pairs(spans)
+    rows = pairs(spans)
     chunks = [[p.start, p.end] for p in read.passages if isinstance(p, Chunk)]
-    return _SEEN if seen and seen == chunks else seen
+    return _ALL if rows and rows == chunks else rows
 
 
 def reply_of(row: Mapping[str, Any], read: Read) -> Reply:
@@ -99,7 +99,7 @@ def reply_of(row: Mapping[str, Any], read: Read) -> Reply:
     values = {"text": "", **row, "scores": tuple(row.get("scores", ()))}
     if "read" in row:
         chunks = ((p.start, p.end) for p in read.passages if isinstance(p, Chunk))
-        spans = chunks if row["read"] == _SEEN else row["read"]
+        spans = chunks if row["read"] == _ALL else row["read"]
         values["read"] = tuple(Span(start, end) for start, end in spans)
     if "span" in row:
         values["span"] = Span(*row["span"])
