@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import TypeVar
 
-from leporello.core.records import Loss, Place, Section
-from leporello.text.outline import Extracted
+from leporello.core.records import Document, Loss, Place, Section
 
 S = TypeVar("S", Place, Section)
 
@@ -29,7 +28,7 @@ _DIGITS, _UPPER, _LOWER = re.compile("[0-9]"), re.compile("[A-Z]"), re.compile("
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F\s]+")
 
 
-def without_data(extracted: Extracted) -> Extracted:
+def without_data(extracted: Document) -> Document:
     """Returns an extracted text without encoded data, which become a loss."""
     text, cuts = extracted.text, [*_cuts(extracted.text)]
     if not cuts:

@@ -21,7 +21,6 @@ from leporello.core.files import opened
 from leporello.core.protocols import Loader
 from leporello.core.records import Document
 from leporello.loaders.encoded_data import without_data
-from leporello.text.outline import Extracted
 
 ZIP = re.compile(rb"PK\x03\x04")  # the beginning of an archive
 LARGEST = 2**30  # bytes of a document; its text, offsets and index take many times as much
@@ -64,8 +63,8 @@ class Format(ABC):
         return True
 
     @abstractmethod
-    def extract(self, data: bytes, path: Path) -> Extracted:
-        """Returns the text of a file, with sections, places, losses and notes.
+    def extract(self, data: bytes, path: Path) -> Document:
+        """Returns the text of a file, with sections, places, losses and notes, without an id.
 
         The path is for messages; it may be inside an archive. Raises UserError if the file has
         another format, is corrupt, or is locked.
@@ -173,10 +172,7 @@ def document_of(format: Format, data: bytes, path: Path) -> Document:  # noqa: A
         reasons = "; ".join(dict.fromkeys(f"{loss.what}: {loss.why}" for loss in extracted.losses))
         raise UserError(f"{path}: the file has no text" + (f" ({reasons})" if reasons else ""))
     title = " ".join(extracted.title.split()) or path.stem
-    outline = (title, extracted.sections, ())
-    return Document(
-        path.name, extracted.text, *outline, extracted.places, extracted.losses, extracted.notes
-    )
+    return dataclasses.replace(extracted, id=path.name, title=title)
 
 
 def is_binary(data: bytes) -> bool:

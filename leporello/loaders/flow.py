@@ -11,11 +11,11 @@ from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 from xml.etree.ElementTree import Element, TreeBuilder
 
-from leporello.core.records import Loss, Place
+from leporello.core.records import Document, Loss, Place
 from leporello.loaders.elements import GAP_TEXTS, HEADINGS, LINES, LOST, PARAGRAPHS, Gap
 from leporello.loaders.figures import formula, mark_figure
 from leporello.loaders.tables.open_table import OpenTable
-from leporello.text.outline import Extracted, Heading, outline
+from leporello.text.outline import Heading, outline
 
 _HIDDEN = ("hidden text", "is in the file, but is not shown")
 _LITTLE = 200  # characters of a page that scripts may have been meant to fill
@@ -171,7 +171,7 @@ class Flow:
         """Adds a place that begins with the next text, and ends where the next place begins."""
         self._place = name
 
-    def extracted(self) -> Extracted:
+    def extracted(self) -> Document:
         """Returns the text with its sections, places and losses."""
         text = "".join(self.pieces)
         lost = {tag: count for tag, count in self._lost.items() if count}
@@ -191,7 +191,9 @@ class Flow:
             Place(n, start, end) for (start, n), end in zip(begun.items(), ends, strict=False)
         )
         sections = outline(headings, len(text))
-        return Extracted(text, self.title, sections, (*places,), (*self.losses, *losses))
+        return Document(
+            "", text, self.title, sections, places=(*places,), losses=(*self.losses, *losses)
+        )
 
     def _write(self, text: str) -> None:
         gap = self._gap if self.pieces else _NONE_GAP

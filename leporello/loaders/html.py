@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.errors import UserError
+from leporello.core.records import Document
 from leporello.loaders.elements import Gap
 from leporello.loaders.files import Format
 from leporello.loaders.flow import Begin, End, Flow
 from leporello.loaders.numbering import Counter, whole
 from leporello.loaders.text import decoded
 from leporello.text.looks import codec_of
-from leporello.text.outline import Extracted
 
 _DECLARED = re.compile(
     rb"""<\?xml(?:(?!<\?xml)[^>])*?encoding\s*+=\s*+["']([\w.:-]+)"""
@@ -187,7 +187,7 @@ class Html(Format):
         has_suffix = path.suffix.lower() in Html.suffixes and head.lstrip().startswith(b"<")
         return has_suffix or _BEGINS.match(head) is not None
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text between the tags; scripts and styles are left out.
 
         White space is collapsed except in `<pre>`. Blocks are separate lines, paragraphs have empty

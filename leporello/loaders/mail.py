@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.environment.input_limits import HEADER_LETTERS, MAIL_PARTS
 from leporello.core.errors import UserError
-from leporello.core.records import Loss, Section
+from leporello.core.records import Document, Loss, Section
 from leporello.loaders.files import Format, load_bytes
 from leporello.loaders.html import Html
 from leporello.loaders.text import decoded
-from leporello.text.outline import Extracted, joined
+from leporello.text.outline import joined
 from leporello.text.tokens import terms
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Mail(Format):
         is_page = {b"mime-version", b"content-type"} <= names  # saved by a browser
         return is_page or (b"from" in names and bool({b"date", b"subject", b"received"} & names))
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns headers and bodies; places are named `mail 3 of 12, 2024-05-02`."""
         # A single mail may quote others in its body.
         is_mailbox = data.startswith(b"From ")
@@ -129,11 +129,11 @@ def _in_order(mails: Sequence[EmailMessage]) -> list[EmailMessage]:
     return [m for _, m in sorted(keyed, key=lambda pair: (first[pair[0]], pair[0], _date(pair[1])))]
 
 
-def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
+def _written(mail: EmailMessage, path: Path, depth: int) -> Document:
     """Returns a mail with its headers, body and attachments."""
     lines = (f"{name}: {' '.join(str(mail[name]).split())}" for name in _SHOWN if mail[name])
     bodies, attached = _divided(mail, path)
-    parts = [("", Extracted("\n".join(lines))), *(("", _body(body, path)) for body in bodies)]
+    parts = [("", Document("", "\n".join(lines))), *(("", _body(body, path)) for body in bodies)]
     parts += (
         extracted for part in attached[:MAIL_PARTS] for extracted in _attached(part, path, depth)
     )
@@ -147,7 +147,7 @@ def _written(mail: EmailMessage, path: Path, depth: int) -> Extracted:
                 header,
                 len(value),
             )
-            parts.append(("", Extracted("", losses=(loss,))))
+            parts.append(("", Document("", "", losses=(loss,))))
     whole_mail = joined(parts)
     subject = Section(str(mail["subject"] or "mail"), 0, len(whole_mail.text))
     inner = (replace(section, level=section.level + 1) for section in whole_mail.sections)
@@ -191,7 +191,7 @@ def _richest(versions: Sequence[Sequence[EmailMessage]], path: Path) -> Sequence
     return page if differs and (len(shown) > len(words) or _STUB.search(text)) else plain
 
 
-def _decoded(part: EmailMessage, path: Path) -> Extracted:
+def _decoded(part: EmailMessage, path: Path) -> Document:
     """Returns the text of a part in its charset, unless the bytes disprove that."""
     data = part.get_payload(decode=True)
     assert isinstance(data, bytes)
@@ -204,7 +204,7 @@ def _decoded(part: EmailMessage, path: Path) -> Extracted:
     return text if guessed.losses else guessed
 
 
-def _body(part: EmailMessage, path: Path) -> Extracted:
+def _body(part: EmailMessage, path: Path) -> Document:
     text = _decoded(part, path)
     is_page = part.get_content_subtype() == "html"
     if not is_page and not Html.recognises(text.text[:_HEAD_LETTERS].encode(), path):
@@ -213,7 +213,7 @@ def _body(part: EmailMessage, path: Path) -> Extracted:
     return replace(page, losses=(*text.losses, *page.losses), notes=text.notes)
 
 
-def _attached(part: object, path: Path, depth: int) -> Iterator[tuple[str, Extracted]]:
+def _attached(part: object, path: Path, depth: int) -> Iterator[tuple[str, Document]]:
     """Yields the text of an attachment, or its loss."""
     assert isinstance(part, EmailMessage)
     name = part.get_filename() or part.get_content_type()
@@ -222,7 +222,7 @@ def _attached(part: object, path: Path, depth: int) -> Iterator[tuple[str, Extra
     elif part.get_content_type() == "message/rfc822":
         yield name, _written(part.get_payload(0), path, depth + 1)  # type: ignore[arg-type]  # one mail
     elif part.is_multipart():  # such as the status of a delivery
-        yield "", Extracted("\n".join(str(inner).strip() for inner in part.iter_parts()))
+        yield "", Document("", "\n".join(str(inner).strip() for inner in part.iter_parts()))
     elif isinstance(data := part.get_payload(decode=True), bytes):
         try:
             if part.get_content_maintype() == "text" and part.get_content_charset():
@@ -231,12 +231,9 @@ def _attached(part: object, path: Path, depth: int) -> Iterator[tuple[str, Extra
         except UserError as error:
             yield "", _lost(name, str(error).partition(": ")[2], len(data))
         else:
-            yield "", Extracted(f"Attachment: {name}")
-            yield (
-                name,
-                Extracted(file.text, "", file.sections, file.places, file.losses, file.notes),
-            )
+            yield "", Document("", f"Attachment: {name}")
+            yield name, file
 
 
-def _lost(name: str, why: str, size: int = 0) -> Extracted:
-    return Extracted("", losses=(Loss("attachment", f"{why} ({size:,} bytes)", name),))
+def _lost(name: str, why: str, size: int = 0) -> Document:
+    return Document("", "", losses=(Loss("attachment", f"{why} ({size:,} bytes)", name),))

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.errors import UserError
-from leporello.core.records import Loss, Place
+from leporello.core.records import Document, Loss, Place
 from leporello.loaders.files import Format
 from leporello.loaders.text import decoded
-from leporello.text.outline import Extracted, tile
+from leporello.text.outline import tile
 
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
 _TIMING = re.compile(rf"^[ \t\ufeff]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\n]*\n?", re.MULTILINE)
@@ -54,7 +54,7 @@ class Subtitles(Format):
 
     encoding: str = ""
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the texts of cues, with the names of their speakers and without styling.
 
         Places are named by the start of a cue, `00:01:02`; line breaks in cues are kept. Captions

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from leporello.core.errors import UserError
-from leporello.core.records import Loss, Place
+from leporello.core.records import Document, Loss, Place
 from leporello.loaders.files import Format, is_binary
 from leporello.text.looks import codec_of, guessed_encoding, marked_encoding, shown_encoding
-from leporello.text.outline import Extracted, Heading, outline
+from leporello.text.outline import Heading, outline
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
@@ -44,12 +44,12 @@ class Text(Format):
 
     encoding: str = ""
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the unchanged text, including line endings."""
         return decoded(data, path, self.encoding, "Text")
 
 
-def decoded(data: bytes, path: Path, encoding: str = "", loader: str = "") -> Extracted:
+def decoded(data: bytes, path: Path, encoding: str = "", loader: str = "") -> Document:
     """Decodes a file; a guessed encoding becomes a note, undecodable bytes become a loss.
 
     A byte order mark wins over `encoding`. `loader` is the class, if it has a parameter `encoding`.
@@ -77,7 +77,7 @@ def decoded(data: bytes, path: Path, encoding: str = "", loader: str = "") -> Ex
     bad = text.count(_REPLACED) - original
     why = f"not {shown_encoding(name)}; replaced by {_REPLACED}"
     losses = (Loss("undecodable bytes", why, characters=bad, count=bad),) if bad > 0 else ()
-    return Extracted(text, losses=losses, notes=notes)
+    return Document("", text, losses=losses, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Markdown(Format):
 
     encoding: str = ""
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text with a section for each ATX (`#`) and setext (underlined) heading.
 
         The rules are CommonMark's; headings inside code, quotes and lists are ignored. The title is

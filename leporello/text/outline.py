@@ -1,4 +1,4 @@
-"""Extracted text of a file with its title, sections and places, and names of places for people."""
+"""Sections and joined texts of files, and names of places for people."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -10,27 +10,6 @@ from typing import Any, Literal
 
 from leporello.core.members import member_at
 from leporello.core.records import Document, Loss, Place, Section, Span
-
-
-@dataclass(frozen=True, slots=True)
-class Extracted:
-    """Text and structure that a loader extracted from a file.
-
-    Attributes:
-        text: Text in which spans count characters.
-        title: Title that the file gives; may be empty.
-        sections: Sections in document order; an outer section before those inside it.
-        places: Places in document order; an outer place before those inside it.
-        losses: Content of the file that is not in the text.
-        notes: Guesses and oddities, as sentences.
-    """
-
-    text: str
-    title: str = ""
-    sections: tuple[Section, ...] = ()
-    places: tuple[Place, ...] = ()
-    losses: tuple[Loss, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +105,8 @@ def _nested(spans: Sequence[Place | Section]) -> tuple[Sequence[Place | Section]
     return ordered, outer
 
 
-def joined(parts: Iterable[tuple[str, Extracted]], separator: str = "\n\n") -> Extracted:
-    """Joins extracted texts; each text with a name is the place around its inner places."""
+def joined(parts: Iterable[tuple[str, Document]], separator: str = "\n\n") -> Document:
+    """Joins texts of a file; each text with a name is the place around its inner places."""
     parts = [*parts]
     # A place without text could not be cited, and two would begin at one character.
     with_text = [(name, part) for name, part in parts if part.text.strip()]
@@ -144,4 +123,4 @@ def joined(parts: Iterable[tuple[str, Extracted]], separator: str = "\n\n") -> E
         places += (Place(p.name, p.start + offset, p.end + offset) for p in part.places)
         sections += (replace(s, start=s.start + offset, end=s.end + offset) for s in part.sections)
     notes = dict.fromkeys(note for _, part in parts for note in part.notes)
-    return Extracted(text, "", (*sections,), (*places,), (*losses,), (*notes,))
+    return Document("", text, "", (*sections,), (), (*places,), (*losses,), (*notes,))

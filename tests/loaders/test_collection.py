@@ -15,7 +15,7 @@ from leporello.core.members import join, member_at, member_document
 from leporello.core.records import Place, Section
 from leporello.loaders import Text
 from leporello.loaders.collection import load_collection, unreadable
-from leporello.text.outline import Extracted, cited
+from leporello.text.outline import cited
 
 
 def written(folder: Path, **files: str | bytes) -> Path:
@@ -111,7 +111,7 @@ def test_only_changed_files_are_read_again(tmp_path: Path, monkeypatch: pytest.M
     loaded: list[str] = []
     extract = Text.extract
 
-    def noted(self: Text, data: bytes, path: Path) -> Extracted:
+    def noted(self: Text, data: bytes, path: Path) -> Document:
         loaded.append(path.name)
         return extract(self, data, path)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from leporello.core.errors import UserError
-from leporello.core.records import Loss, Place
+from leporello.core.records import Document, Loss, Place
 from leporello.loaders.files import Format
 from leporello.loaders.html import Html
 from leporello.loaders.text import Markdown, decoded
-from leporello.text.outline import Extracted, joined
+from leporello.text.outline import joined
 
 _GROWTH, _LEAST = 64, 2**20  # how many times as long as the file its text may be; characters
 
@@ -30,7 +30,7 @@ class Json(Format):
 
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".jsonl", ".ndjson", ".geojson")
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the values; places are members of the outermost list or object, or lines.
 
         A file that is not JSON is read as plain text, with a note.
@@ -114,7 +114,7 @@ class Notebook(Format):
         is_marked = path.suffix.lower() == ".ipynb" or b'"nbformat"' in head
         return is_marked and b'"cells"' in head
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the cells' texts; places are named `cell 7`."""
         try:
             notebook = json.loads(data)
@@ -129,15 +129,15 @@ class Notebook(Format):
         )
 
 
-def _cell(cell: dict[str, Any], path: Path) -> Extracted:
+def _cell(cell: dict[str, Any], path: Path) -> Document:
     source = _text(cell.get("source", ""))
     if cell.get("cell_type") == "markdown":
         return Markdown().extract(source.encode("utf-8", "replace"), path)
     outputs = (_output(output, path) for output in cell.get("outputs", []))
-    return joined(("", part) for part in (Extracted(source), *outputs))
+    return joined(("", part) for part in (Document("", source), *outputs))
 
 
-def _output(output: dict[str, Any], path: Path) -> Extracted:
+def _output(output: dict[str, Any], path: Path) -> Document:
     """Returns the text of an output, or its loss."""
     data = output.get("data", {})
     text = _text(output.get("text", "")) or _text(data.get("text/plain", ""))
@@ -146,7 +146,7 @@ def _output(output: dict[str, Any], path: Path) -> Extracted:
         return Html().extract(_text(data["text/html"]).encode("utf-8", "replace"), path)
     images = sum(kind.startswith("image/") for kind in data)
     losses = (Loss("image", "images are not read", count=images),) if images else ()
-    return Extracted(_COLOURS.sub("", text), losses=losses)
+    return Document("", _COLOURS.sub("", text), losses=losses)
 
 
 def _text(value: object) -> str:

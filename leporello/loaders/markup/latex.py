@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from leporello.core.records import Loss
+from leporello.core.records import Document, Loss
 from leporello.loaders.files import Format
 from leporello.loaders.markup.latex_grammar import GROUP
 from leporello.loaders.markup.latex_reader import LatexReader
 from leporello.loaders.text import decoded
-from leporello.text.outline import Extracted
 
 # Names of conditions, and tokens that may contain such names without effect.
 _TOKEN = re.compile(
@@ -76,7 +75,7 @@ class Latex(Format):
         rb"\A(?:\s|%[^\n]*\n)*\\document(?:class|style)\b"
     )
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         r"""Returns the text; places are `line 120`.
 
         Title, author and date come first. Commands that the file defines without arguments are

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from leporello.core.records import Loss
+from leporello.core.records import Document, Loss
 from leporello.loaders.files import Format
 from leporello.loaders.numbering import Counter
 from leporello.loaders.text import decoded, line_places, line_starts
 from leporello.text.headings.lines import TextLines, underlined
-from leporello.text.outline import Extracted, Heading, outline
+from leporello.text.outline import Heading, outline
 
 _SUFFIXES = (
     ".py .pyi .pyx .rb .ex .exs .jl .lua .r .sh .bash .zsh .pl .pm .js .mjs .cjs .jsx .ts .tsx"
@@ -29,7 +29,7 @@ class Code(Format):
     suffixes: ClassVar[tuple[str, ...]] = (*_SUFFIXES.split(),)
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"#!/")
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text; places are `line 120`."""
         raw = decoded(data, path)
         return replace(raw, title=path.name, places=line_places(raw.text))
@@ -54,7 +54,7 @@ class RestructuredText(Format):
 
     suffixes: ClassVar[tuple[str, ...]] = (".rst", ".rest")
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text with its sections; places are `line 120`.
 
         No directive is run: files that directives include are reported as losses.

@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 from xml.etree.ElementTree import Element
 
 from leporello.core.environment.input_limits import XML_DEPTH
-from leporello.core.records import Loss
+from leporello.core.records import Document, Loss
 from leporello.loaders.elements import Gap
 from leporello.loaders.figures import formula
 from leporello.loaders.files import Format
@@ -20,7 +20,6 @@ from leporello.loaders.html import Html
 from leporello.loaders.markup.latex_grammar import formula as latex_formula
 from leporello.loaders.numbering import Counter, whole
 from leporello.loaders.text import decoded
-from leporello.text.outline import Extracted
 
 _BEGINS = re.compile(
     rb"\A(?:(?:\xef\xbb\xbf)?\s*(?:<\?xml\s|<!DOCTYPE\s+(?!html))|<[A-Za-z][\w.-]*\s+xmlns)"
@@ -279,7 +278,7 @@ class Xml(Format):
     suffixes: ClassVar[tuple[str, ...]] = (".xml", ".nxml", ".tei", ".fb2", ".dbk", ".rss", ".atom")
     begins: ClassVar[re.Pattern[bytes]] = _BEGINS
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text; places are pages, `p. 3`, where a TEI edition marks them.
 
         Raises:

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.errors import UserError
-from leporello.core.records import Loss
+from leporello.core.records import Document, Loss
 from leporello.loaders.flow import Flow
 from leporello.loaders.office.archive import ArchiveFormat, losses_of, parsed, title_of, unpacked
 from leporello.loaders.office.docx_body import Body
 from leporello.loaders.office.parts import OfficeParts
-from leporello.text.outline import Extracted
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -34,7 +33,7 @@ class Docx(ArchiveFormat):
     suffixes: ClassVar[tuple[str, ...]] = (".docx", ".docm", ".dotx")
     member: ClassVar[str] = "word/document.xml"
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text, with notes and comments at the end."""
         with unpacked(data, path, is_tested=False) as archive:
             source = archive.read("word/document.xml")

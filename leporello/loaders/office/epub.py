@@ -12,10 +12,10 @@ from urllib.parse import unquote
 from zipfile import BadZipFile
 
 from leporello.core.errors import UserError
-from leporello.core.records import Loss
+from leporello.core.records import Document, Loss
 from leporello.loaders.html import Html
 from leporello.loaders.office.archive import ArchiveFormat, parsed, read, unpacked
-from leporello.text.outline import Extracted, joined
+from leporello.text.outline import joined
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -33,7 +33,7 @@ class Epub(ArchiveFormat):
     suffixes: ClassVar[tuple[str, ...]] = (".epub",)
     member: ClassVar[str] = "META-INF/container.xml"
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the chapters' text; places are named `chapter 3`, counted from the first file."""
         with unpacked(data, path, is_tested=False) as archive:
             locked = parsed(read(archive, "META-INF/encryption.xml"))
@@ -53,7 +53,7 @@ class Epub(ArchiveFormat):
 
 def _chapters(
     archive: ZipFile, book: _Element, folder: str, path: Path
-) -> Iterator[tuple[str, Extracted]]:
+) -> Iterator[tuple[str, Document]]:
     """Yields the chapters in the order of the book, then pages that are not part of the order."""
     items = {item.get("id"): item for item in book.iter("{*}item")}
     names = {i: _beside(folder, item.get("href") or "") for i, item in items.items()}
@@ -69,21 +69,21 @@ def _chapters(
         if "nav" in (item.get("properties") or "").split():
             why = "repeats the titles of the chapters"
             loss = Loss("contents", why, name, len(page.text), furniture=True)
-            page = Extracted("", losses=(loss,))
+            page = Document("", "", losses=(loss,))
         yield f"page {name}, outside the chapters", page
 
 
-def _chapter(archive: ZipFile, item: _Element | None, name: str, path: Path) -> Extracted:
+def _chapter(archive: ZipFile, item: _Element | None, name: str, path: Path) -> Document:
     """Returns the text of a page, or its loss."""
     if item is None or name not in archive.namelist():
-        return Extracted("", losses=(Loss("chapter", "is not in the file", name),))
+        return Document("", "", losses=(Loss("chapter", "is not in the file", name),))
     if item.get("media-type") not in _PAGES:
-        return Extracted("", losses=(Loss("image", "images are not read", name),))
+        return Document("", "", losses=(Loss("image", "images are not read", name),))
     try:
         return Html().extract(archive.read(name), path / name)
     except (UserError, RecursionError, BadZipFile, EOFError, zlib.error) as error:
         reason = str(error).removeprefix(f"{path / name}: ") or "is nested too deeply"
-        return Extracted("", losses=(Loss("chapter", reason, name),))
+        return Document("", "", losses=(Loss("chapter", reason, name),))
 
 
 def _beside(folder: str, href: str) -> str:

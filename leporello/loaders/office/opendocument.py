@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 from xml.etree.ElementTree import Element
 from zipfile import ZipFile
 
-from leporello.core.records import Loss
+from leporello.core.records import Document, Loss
 from leporello.loaders.figures import formula
 from leporello.loaders.files import ZIP, Format
 from leporello.loaders.markup.xml import XmlFlow, feed
 from leporello.loaders.numbering import numeral, whole
 from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
-from leporello.text.outline import Extracted
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -282,7 +281,7 @@ class OpenDocument(Format):
         """Returns whether the file is a zip archive that begins with an OpenDocument type."""
         return any(kind in head[:200] for kind in _KINDS) and bool(members(head))
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text; places of a presentation are local `slide 3`."""
         with unpacked(data, path) as archive:
             flow = _OpenFlow(archive)

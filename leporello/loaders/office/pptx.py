@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from leporello.core.records import Loss
+from leporello.core.records import Document, Loss
 from leporello.loaders.figures import formula
 from leporello.loaders.flow import Flow
 from leporello.loaders.numbering import numeral, whole
 from leporello.loaders.office.archive import ArchiveFormat, losses_of, parsed, title_of, unpacked
 from leporello.loaders.office.parts import OfficeParts, attribute, elements
-from leporello.text.outline import Extracted
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -47,7 +46,7 @@ class Pptx(ArchiveFormat):
 
     hidden: bool = False
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the slides' texts; places are named `slide 3`."""
         flow = Flow()
         with unpacked(data, path, is_tested=False) as archive:

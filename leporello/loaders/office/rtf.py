@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from leporello.core.environment.input_limits import RTF_DEPTH
 from leporello.core.errors import UserError
-from leporello.core.records import Loss
+from leporello.core.records import Document, Loss
 from leporello.loaders.figures import lowered, raised
 from leporello.loaders.files import Format
 from leporello.loaders.tables.grid import GridCell, fields
-from leporello.text.outline import Extracted, Heading, outline
+from leporello.text.outline import Heading, outline
 
 _UP, _DOWN, _HIDE, _END, _ABOVE, _LEFT = "\ufde0\ufde1\ufde2\ufde3\ufde4\ufde5"
 _MARKS = {"super": _UP, "sub": _DOWN, "up": _UP, "dn": _DOWN, "v": _HIDE}
@@ -167,7 +167,7 @@ class Rtf(Format):
     begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\{\\rtf")
     marked: ClassVar[bool] = True
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text; sections are paragraphs with an outline level."""
         if not self.begins.match(data):
             raise UserError(f"{path}: is not RTF: it does not begin with {{\\rtf")
@@ -196,7 +196,8 @@ class Rtf(Format):
         text = "".join((*pieces, marked[at:]))
         notes = (f"{path.name} is truncated: it ends within a group",) if depths[-1] > 0 else ()
         title = headings[0].title if headings else ""
-        return Extracted(text, title, outline(headings, len(text)), (), (*losses,), notes)
+        sections = outline(headings, len(text))
+        return Document("", text, title, sections, losses=(*losses,), notes=notes)
 
 
 def _ascii(data: bytes) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from leporello.core.environment.extras import install_command, is_installed, require
 from leporello.core.errors import UserError
 from leporello.core.protocols import Secret
-from leporello.core.records import Loss, Place
+from leporello.core.records import Document, Loss, Place
 from leporello.loaders.files import Format
 from leporello.loaders.pdf.objects import has_hidden_layers
 from leporello.loaders.pdf.outline import Written, bookmarks, of_bookmarks, of_types, write
@@ -28,7 +28,7 @@ from leporello.loaders.pdf.pages import (
     read_scans,
     take_furniture,
 )
-from leporello.text.outline import Extracted, Heading, outline
+from leporello.text.outline import Heading, outline
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
@@ -70,7 +70,7 @@ class Pdf(Format):
     ocr: Literal["auto", "always", "never"] = "auto"
     password: Secret = ""
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text of pages; places have the names of pages: `p. 3`, `p. xii`.
 
         Raises:
@@ -93,7 +93,7 @@ class Pdf(Format):
             "pages have only invisible text, which was read": sum(p.invisible for p in texts),
         }
         sentences = tuple(f"{n} of {len(texts)} {what}" for what, n in notes.items() if n)
-        return Extracted(written.text, title, sections, tuple(places), lost, sentences)
+        return Document("", written.text, title, sections, (), tuple(places), lost, sentences)
 
     def _read_scans(self, pdf: PdfDocument, texts: list[PageText], path: Path) -> None:
         """Removes furniture, then reads scans: a page with only a footer counts as a scan."""

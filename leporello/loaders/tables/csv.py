@@ -12,10 +12,10 @@ from typing import ClassVar
 
 from leporello.core.environment.input_limits import TABLE_COLUMNS
 from leporello.core.errors import UserError
+from leporello.core.records import Document
 from leporello.loaders.files import Format
 from leporello.loaders.tables.rows import Header, written
 from leporello.loaders.text import decoded
-from leporello.text.outline import Extracted
 
 _SAMPLE = 2**16  # characters
 _TABS = (".tsv", ".tab")
@@ -41,7 +41,7 @@ class Csv(Format):
     header: Header = "auto"
     encoding: str = ""
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the rows; places are first `row 7`, counted from the first row of the file."""
         raw = decoded(data, path, self.encoding, "Csv")
         text, notes = raw.text, [*raw.notes]

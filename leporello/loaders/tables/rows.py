@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Literal, TypeAlias
 
-from leporello.core.records import Place
+from leporello.core.records import Document, Place
 from leporello.loaders.tables.blocks import SheetTable, tables
 from leporello.loaders.tables.marks import Merged
-from leporello.text.outline import Extracted
 
 # Whether the first row of a table names its columns: detected, yes, or no.
 Header: TypeAlias = Literal["auto", "first", "none"]
@@ -27,7 +26,7 @@ def written(
     *,
     merged: Iterable[Merged] = (),
     hidden: Hidden = NOTHING,
-) -> Extracted:
+) -> Document:
     """Returns a sheet as text, with rows or cells as places; rows without text are skipped.
 
     A blank line separates tables. The text of merged cells is in all rows that they cover.
@@ -65,7 +64,7 @@ def written(
             at = end
     if places:  # no line break follows the last line
         places[-1] = Place(places[-1].name, places[-1].start, at - 1)
-    return Extracted("\n".join(lines), places=(*places,))
+    return Document("", "\n".join(lines), places=(*places,))
 
 
 def letters(column: int) -> str:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from leporello.core.errors import UserError
-from leporello.core.records import Loss
+from leporello.core.records import Document, Loss
 from leporello.loaders.files import ZIP, Format
 from leporello.loaders.office.archive import losses_of, members, parsed, read, title_of, unpacked
 from leporello.loaders.tables import ods, xls, xlsx
 from leporello.loaders.tables.marks import Marks, formatted, number
 from leporello.loaders.tables.rows import NOTHING, Header, Hidden, letters, written
-from leporello.text.outline import Extracted, joined
+from leporello.text.outline import joined
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -70,7 +70,7 @@ class Sheets(Format):
         names = members(head)
         return bool(_MARKS & names) or (bool(names) and _ODS in head[:200])
 
-    def extract(self, data: bytes, path: Path) -> Extracted:
+    def extract(self, data: bytes, path: Path) -> Document:
         """Returns the rows of all sheets; places have the names of cells, `Costs!B7`."""
         from python_calamine import PasswordError, load_workbook
 
@@ -96,13 +96,13 @@ class Sheets(Format):
 
     def _sheets(
         self, book: CalamineWorkbook, marks: Mapping[str, Marks]
-    ) -> Iterator[tuple[str, Extracted]]:
+    ) -> Iterator[tuple[str, Document]]:
         from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
         for about in book.sheets_metadata:
             if about.typ != SheetTypeEnum.WorkSheet:
                 loss = Loss("sheet without cells", "charts and macros are not read", about.name)
-                yield "", Extracted("", losses=(loss,))
+                yield "", Document("", "", losses=(loss,))
                 continue
             try:
                 sheet = self._sheet(book, about.name, marks.get(about.name, Marks()))
@@ -110,13 +110,13 @@ class Sheets(Format):
                 if not _is_damage(error):
                     raise
                 loss = Loss("corrupt sheet", f"cannot be read ({error})", about.name)
-                sheet = Extracted("", losses=(loss,))
+                sheet = Document("", "", losses=(loss,))
             if about.visible != SheetVisibleEnum.Visible and not self.hidden:
                 loss = Loss("hidden sheet", _HOW_TO_READ, about.name, len(sheet.text))
-                sheet = Extracted("", losses=(loss,) if sheet.text else ())
+                sheet = Document("", "", losses=(loss,) if sheet.text else ())
             yield "", sheet
 
-    def _sheet(self, book: CalamineWorkbook, name: str, marks: Marks) -> Extracted:
+    def _sheet(self, book: CalamineWorkbook, name: str, marks: Marks) -> Document:
         sheet = book.get_sheet_by_name(name)
         rows = _rows(sheet, marks)
         width = max(map(len, rows), default=0)
