@@ -136,6 +136,7 @@ def _tokenizer(content: bytes) -> Any:  # noqa: ANN401 -- tokenizers has no type
     tokenizer = Tokenizer.from_str(content.decode())
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # `[SEP]` in a text is text
     return tokenizer
 
 
