@@ -24,6 +24,9 @@ from leporello.analysis.comparison.significance import Numbers, bootstrap, inter
 from leporello.api import load_pipelines
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.records import Example, Read
+from leporello.engine.reading import BatchReaders
+from leporello.engine.rounds import Rounds, rounds
+from leporello.engine.store import MemoryStore
 from leporello.readers.embedded.answers import answer_all
 from leporello.readers.embedded.rows import looked_up
 from leporello.readers.prompting.template import passage_text
@@ -77,15 +80,16 @@ def scores(stages: Any, task: Any) -> tuple[list[int], list[list[float]]]:  # no
 def _rows(stages: Any, examples: Sequence[Example]) -> Iterator[list[float]]:  # noqa: ANN401
     chunks = divide(stages.chunker, examples[0].document)
     hits = retrieve(stages.retriever, examples, chunks)
-    for example, row in zip(examples, hits, strict=True):
+    run = Rounds(BatchReaders(stages), MemoryStore(), rows=False)
+    finished = sorted(rounds(run, examples), key=lambda example: example.number)
+    for example, row, answered in zip(examples, hits, finished, strict=True):
         read = Read(tuple(h.chunk for h in row), example.question, example.instruction)
-        [answer] = stages.reader.read([read])
         references = [normalise(reference) for reference in example.references]
         supported = [p for p in read.passages if _holds(passage_text(p), references)]
         [best] = stages.reader.read([replace(read, passages=tuple(supported) or read.passages)])
         f1 = [_f1(text, references) for text in _candidates(stages.reader, read)] or [0.0]
         yield [
-            _f1(answer.text, references),
+            _f1(answered.prediction.prediction if answered.prediction else "", references),
             _f1(best.text, references),
             max(f1[:2]),
             max(f1),

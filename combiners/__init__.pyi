@@ -31,6 +31,7 @@ from .rewriting.fused_queries import HyDE as HyDE
 from .rewriting.fused_queries import MultiQuery as MultiQuery
 from .rewriting.stepwise import Decompose as Decompose
 from .rewriting.stepwise import Iterative as Iterative
+from .stuff import NestedQuestions as NestedQuestions
 from .stuff import Stuff as Stuff
 from .truncate import Truncate as Truncate
 from .truncate import TruncateMiddle as TruncateMiddle

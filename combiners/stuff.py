@@ -1,14 +1,29 @@
-"""Reads all hits as one input, as MuLD's question-answering baselines do."""
+"""Reads all hits as one input, as MuLD's baselines do, or first for questions in the question."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Literal
 
+from leporello.core.calls.answers import is_answer, with_more
+from leporello.core.calls.contracts import run_combiner
 from leporello.core.passages import identity
-from leporello.core.protocols import Targets
-from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Read
+from leporello.core.protocols import Combiner, Positive, Targets
+from leporello.core.records import (
+    JSON,
+    Asking,
+    Chunk,
+    Combination,
+    Example,
+    Fit,
+    Hit,
+    Output,
+    Read,
+    Search,
+)
+from leporello.text.english.questions import Nested, Wanted, wanted
 
 Order = Literal["score", "document"]
 
@@ -82,3 +97,58 @@ class Stuff(LearnsReferences):
             hits = hits[: max(fits, 1)]
         [output] = yield [read_of(example, arranged(hits, self.order))]
         return str(output.text)
+
+
+@dataclass(frozen=True)
+class NestedQuestions(LearnsReferences):
+    """Answers the questions within a question first, each with a search of its own.
+
+    "Where was the author of Emma born?" becomes "Who is the author of Emma?", and "Where was Jane
+    Austen born?". Rules for English find the inner question: a relation such as `author of`,
+    `Emma's author`, or a clause such as `the man who wrote Emma`. If an answer is not sure enough,
+    or without a question within the question, another combiner reads the hits for the question.
+
+    Attributes:
+        combiner: Combiner that reads the hits for the question itself.
+        steps: Maximum number of inner questions.
+        least: Least score of every answer; with `Embedded`, log odds that it is right.
+    """
+
+    combiner: Combiner = field(default_factory=Stuff)
+    steps: Positive = 3
+    least: float = 0.0
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields a search and a read per inner question and for the last one, if there are any."""
+        # An answer with a type is read by the question itself.
+        in_steps = not example.choices and not example.schema and _is_short(example)
+        answer = (yield from self._in_steps(example)) if in_steps else None
+        return answer or (yield from run_combiner(self.combiner, example, hits))
+
+    def _in_steps(self, example: Example) -> Asking[JSON]:
+        """Returns the answer by inner questions; None without one, or if an answer is not sure."""
+        question, outputs = example.question, list[Output]()
+        nested = Nested.of(question)
+        while nested and len(outputs) < self.steps:
+            if not (output := (yield from self._answer(example, nested.inner))):
+                return None
+            outputs.append(output)
+            question = nested.outer.replace("{}", output.text)
+            nested = Nested.of(question)
+        if not outputs or not (output := (yield from self._answer(example, question))):
+            return None
+        # The answer is right if the answers to all questions are.
+        probabilities = [o.probability for o in (*outputs, output) if o.probability is not None]
+        confidence = prod(probabilities) if len(probabilities) > len(outputs) else None
+        return with_more(output.text, confidence=confidence)
+
+    def _answer(self, example: Example, question: str) -> Asking[Output | None]:
+        """Returns the answer to a question from a search of its own; None if it is not sure."""
+        [hits] = yield [Search(question)]
+        [output] = yield [replace(read_of(example, hits), question=question)]
+        is_sure = output.score is None or output.score >= self.least
+        return output if is_sure and is_answer(output.text) else None
+
+
+def _is_short(example: Example) -> bool:
+    return wanted(example.question, example.instruction) is Wanted.SHORT

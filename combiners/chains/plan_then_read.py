@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import regex
-
 from leporello.combiners.chains.outputs import evidence, has_no_answer
 from leporello.combiners.multi_hop import interleaved
 from leporello.combiners.stuff import question_only, read_with
@@ -25,26 +23,19 @@ from leporello.core.records import (
     Read,
     Search,
 )
-from leporello.text.english.questions import Wanted, named_choices, wanted
+from leporello.text.english.questions import Nested, Wanted, named_choices, wanted
 from leporello.text.english.terms import clause_spans
 
 _STEP = re.compile(r"^\W{0,4}(?:step )?\d{1,2}\s?[.):]\W{0,4}(\S.*)$", re.I | re.M)
 _ANSWER = re.compile(r"#(\d{1,2})(?!\d)")
-# "the spouse of", "the actress that": a noun whose complement must be answered first.
-_UNKNOWN = (
-    r"\bthe(?:\s[\w'’-]+){1,4}?\s"
-    r"(?:that|who|whose|whom|which|where|when|of|by|in|from|with|containing)\s"
-)
-_BARE = re.compile(r"\W*+(?:what|who|which)\s+(?:is|are|was|were)\s*", re.IGNORECASE)
-_ENDS = " \t\r\n.?!"
 
 
 def plan_by_rule(question: str, steps: int) -> list[str]:
     """Returns the questions nested in an English question, the innermost first.
 
-    "Who is the spouse of the actress who plays Scarlett?" becomes "What is the actress who plays
-    Scarlett?" and "Who is the spouse of #1?". A choice between two names becomes a question on
-    each name, and several questions are split. A question of one clause needs no plan: empty.
+    "Who is the spouse of the actress who plays Scarlett?" becomes "Which actress plays Scarlett?"
+    and "Who is the spouse of #1?". A choice between two names becomes a question on each name, and
+    several questions are split. A question that contains no other needs no plan: empty.
     """
     if names := named_choices(question):
         stem = question[: question.find(names[0])].rstrip(" ,:")
@@ -53,22 +44,11 @@ def plan_by_rule(question: str, steps: int) -> list[str]:
     questions = [clause for clause in clauses if clause.endswith("?")]
     if len(questions) > 1:
         return questions[:steps]
-    bare = question.strip(_ENDS)
-    starts = [
-        match.start() for match in regex.finditer(_UNKNOWN, bare, regex.IGNORECASE, overlapped=True)
-    ]
-    # A noun directly after `what is` is the question itself.
-    inner = [start for start in reversed(starts) if not _BARE.fullmatch(bare, 0, start)]
-    tails = [bare[start:] for start in inner][: steps - 1]
     plan: list[str] = []
-    for number, tail in enumerate(tails):
-        plan.append(f"What is {_with_reference(tail, tails[:number])}?")
-    return [*plan, f"{_with_reference(bare, tails)}?"] if plan else []
-
-
-def _with_reference(text: str, tails: Sequence[str]) -> str:
-    """Returns a text in which a reference to the last step's answer replaces its tail."""
-    return text.removesuffix(tails[-1]) + f"#{len(tails)}" if tails else text
+    while len(plan) < steps - 1 and (nested := Nested.of(question)):
+        plan.append(nested.inner)
+        question = nested.outer.replace("{}", f"#{len(plan)}")
+    return [*plan, question] if plan else []
 
 
 def with_answers(step: str, answers: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from leporello.cache.store import Cache, warn_of_reuse
 from leporello.config import Config, Pipeline, load_config, loader_of
 from leporello.config.loading import check_files
-from leporello.core.calls.answers import items_of
+from leporello.core.calls.answers import as_text, items_of
 from leporello.core.errors import UserError, check_list
 from leporello.core.files import cache_directory
 from leporello.core.members import member_document
@@ -358,7 +358,8 @@ def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:
     """Returns the spans of the outputs that equal the combiner's answer, highest score first."""
     if isinstance(raw, dict) and (typed := typed_value(raw)):
         return tuple(dict.fromkeys(typed.spans.values()))
+    text = as_text(raw)
     outputs = [call.reply for call in finished.calls if isinstance(call.reply, Output)]
-    matches = [output for output in outputs if output.span is not None and output.text == raw]
+    matches = [output for output in outputs if output.span and output.text.strip() == text]
     by_score = sorted(matches, key=lambda output: -(output.score or 0.0))
     return tuple(dict.fromkeys(output.span for output in by_score if output.span))

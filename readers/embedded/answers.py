@@ -7,12 +7,14 @@ sentences of the first candidates together, in one window.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from leporello.readers.embedded.date_order import DateOrder, by_date
 from leporello.readers.embedded.encoder import Encoder, TextPair
 from leporello.readers.embedded.spans import (
     QUESTION_TOKENS,
@@ -25,6 +27,7 @@ from leporello.readers.embedded.spans import (
 from leporello.text.english.questions import (
     asks_for_a_name,
     asks_for_a_reason,
+    asks_for_several,
     asks_yes_no,
     named_choices,
 )
@@ -35,6 +38,8 @@ from leporello.text.squad import normalise, token_f1
 
 _SHORT = 3  # usual words of a name, date or number
 _WORD_PENALTY = 0.3  # subtracted from the score of a span for each further word
+_LIST_BONUS = 3.0  # added to the score of a list if the question asks for several things
+_JOINED = re.compile(r", |;|\band\b")
 _NAME = 10  # maximum words of a span that may be a name
 _SIMILAR = 0.6  # least share of words that two spellings of a name have in common
 _ABSENT_PENALTY = 10.0  # subtracted from the score of a name that no span contains
@@ -61,7 +66,12 @@ def answer_all(encoder: Encoder, questions: Sequence[tuple[str, Sequence[str]]])
         (question, passages, answers(question, passages, scored))
         for (question, passages), scored in zip(questions, scores, strict=True)
     ]
-    second = _read_again(encoder, first)
+    second = [
+        _in_date_order(encoder, question, passages) or candidates
+        for (question, passages), candidates in zip(
+            questions, _read_again(encoder, first), strict=True
+        )
+    ]
     odds = [[passage.odds for passage in scored] for scored in scores]
     return [Answered(*pair) for pair in zip(second, odds, strict=True)]
 
@@ -75,6 +85,8 @@ def answers(
     if asks_for_a_name(question):
         scores = [_prefer_short(*pair) for pair in zip(passages, scores, strict=True)]
     candidates = summed(passages, scores)
+    if asks_for_several(question):
+        candidates = _prefer_lists(candidates)
     if asks_for_a_reason(question):
         return [_sentence(passages[candidate.passage], candidate) for candidate in candidates]
     names = named_choices(question)
@@ -90,6 +102,13 @@ def _prefer_short(passage: str, scores: PassageScores) -> PassageScores:
         words = len(passage[span.start : span.end].split())
         spans.append(replace(span, score=span.score - _WORD_PENALTY * max(words - _SHORT, 0)))
     return replace(scores, spans=tuple(spans))
+
+
+def _prefer_lists(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Returns the candidates with a bonus for those that join several things."""
+    joined = [c.score + _LIST_BONUS * bool(_JOINED.search(c.text)) for c in candidates]
+    pairs = zip(candidates, joined, strict=True)
+    return sorted((replace(c, score=score) for c, score in pairs), key=lambda c: -c.score)
 
 
 def _sentence(passage: str, candidate: Candidate) -> Candidate:
@@ -123,6 +142,13 @@ def _chosen(name: str, spans: Sequence[Candidate]) -> Candidate:
         return Candidate(name, spans[0].passage, 0, 0, spans[-1].score - _ABSENT_PENALTY)
     score = float(np.logaddexp.reduce([candidate.score for candidate in matches]))
     return replace(matches[0], text=name, score=score)
+
+
+def _in_date_order(encoder: Encoder, question: str, passages: Sequence[str]) -> list[Candidate]:
+    """Returns the names of a question in the order of their dates, if it asks which is first."""
+    names = named_choices(question)
+    order = DateOrder.of(question, names) if names else None
+    return by_date(encoder, order, passages) if order else []
 
 
 def _shared(left: str, right: str) -> float:

@@ -24,6 +24,8 @@ _LONGEST = 40  # maximum tokens of a span
 _SPANS = 8  # spans of a passage
 _CELL = re.compile(r"(?<=\S)[^\S\n]*\t|\n[^\S\n]*(?=\n)")  # end of a table cell or of a paragraph
 _SPEAKER = 5  # maximum words of a line in capitals that names a speaker
+_HEADING = 10  # maximum words of a heading
+_STOPS = (".", "?", "!", ":", ";", ",")
 _DIRECTION = re.compile(r"\([^()\n]{1,60}\)$")  # after a speaker's name: `(aside)`
 _SPOKEN = re.compile(r"[^\S\n]*+[A-Z][A-Z'’ -]{2,30}+\.(?=\s(?![A-Z]{2}))")  # `HAMLET. To be`
 
@@ -158,12 +160,17 @@ def edges_of(passage: str) -> list[int]:
     """Returns the offsets of ends of cells, rows, paragraphs and turns, which no answer crosses."""
     edges = {match.end() for match in _CELL.finditer(passage)}
     lines = list(LINE.finditer(passage))
-    capitals = [_DIRECTION.sub("", line.group()).isupper() for line in lines]
+    texts = [line.group().strip() for line in lines]
+    capitals = [_DIRECTION.sub("", text).isupper() for text in texts]
     script = is_script([passage])
     for number, line in enumerate(lines):
         # Among other lines in capitals, a short one is part of a paragraph.
         alone = capitals[number] and capitals[max(number - 1, 0) : number + 2].count(True) == 1
-        text = line.group().strip()
+        text = texts[number]
+        if _is_heading(
+            *(texts[n] if 0 <= n < len(texts) else "." for n in range(number - 1, number + 2))
+        ):
+            edges.add(line.end())
         if "\t" in text or (alone and len(text.split()) <= _SPEAKER):
             edges |= {line.start(), line.end()}
         speaker = label(passage, *line.span())
@@ -172,6 +179,17 @@ def edges_of(passage: str) -> list[int]:
         elif spoken := _SPOKEN.match(passage, line.start()):
             edges |= {line.start(), spoken.end()}
     return sorted(edges)
+
+
+def _is_heading(before: str, line: str, after: str) -> bool:
+    """Returns whether a line is a heading: short, after a sentence, and above a longer line."""
+    return (
+        2 * len(line) <= len(after)
+        and len(line.split()) <= _HEADING
+        and not after[0].islower()
+        and not line.endswith(_STOPS)
+        and before.endswith((*_STOPS, *"\"'”’)]"))
+    )
 
 
 def _whole_words(passage: str, start: int, end: int) -> tuple[int, int]:

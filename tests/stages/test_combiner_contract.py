@@ -31,6 +31,7 @@ MAKERS: Mapping[str, Maker] = {
     "Mean": combiners.Mean,
     "MultiHop": lambda: combiners.MultiHop(combiners.Stuff()),
     "MultiQuery": lambda: combiners.MultiQuery(combiners.Stuff()),
+    "NestedQuestions": combiners.NestedQuestions,
     "PlanThenRead": combiners.PlanThenRead,
     "ReadEach": combiners.ReadEach,
     "Refine": combiners.Refine,

@@ -10,6 +10,7 @@ from leporello.readers.embedded.choices import lettered_options
 from leporello.text.english.questions import (
     asks_for_a_name,
     asks_for_a_reason,
+    asks_for_several,
     asks_yes_no,
     is_statement,
     named_choices,
@@ -55,10 +56,42 @@ def test_questions_that_begin_with_a_verb_ask_for_yes_or_no() -> None:
     assert not any(map(asks_yes_no, ["Is it red or blue?", "What is red?", ""]))
 
 
-def test_names_to_choose_from_are_found() -> None:
-    assert named_choices("Which is older, Oslo or Bergen?") == ("Oslo", "Bergen")
-    assert named_choices("Who was born first, Ann Lee or Bo Ray?") == ("Ann Lee", "Bo Ray")
-    assert not any(map(named_choices, ["Who was born first?", "Is it this or that?", ""]))
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which is older, Oslo or Bergen?", ("Oslo", "Bergen")),
+        ("Who was born first, Ann Lee or Bo Ray?", ("Ann Lee", "Bo Ray")),
+        ("Was Ann Lee or Bo Ray born first?", ("Ann Lee", "Bo Ray")),
+        ("Is the Fort of Hull or Hull Airport further west?", ("the Fort of Hull", "Hull Airport")),
+        ("Which magazine, Vogue or Elle, is read more?", ("Vogue", "Elle")),
+        ("Which film came out first, Jaws or Now, Voyager?", ("Jaws", "Now, Voyager")),
+        ("Who was born first out of Ann Lee and Bo Ray?", ("Ann Lee", "Bo Ray")),
+        ("Between Ann Lee and Bo Ray, who is older?", ("Ann Lee", "Bo Ray")),
+        ("Between Ann Lee and Bo Ray who is older?", ("Ann Lee", "Bo Ray")),
+    ],
+)
+def test_names_to_choose_from_are_found(question: str, names: tuple[str, str]) -> None:
+    assert named_choices(question) == names
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Who was born first?", "Is it this or that?", "What flows between Oslo and Hull?", ""],
+)
+def test_other_questions_have_no_names_to_choose_from(question: str) -> None:
+    assert named_choices(question) is None
+
+
+def test_plural_nouns_and_numbers_ask_for_several_things() -> None:
+    several = ["Which colours do they use?", "What are the rules?", "Name the two towns", "List it"]
+    one = [
+        "What year does it end?",
+        "What happens then?",
+        "Which bus was late?",
+        "Who has two hats?",
+    ]
+    assert all(map(asks_for_several, several))
+    assert not any(map(asks_for_several, one))
 
 
 def test_questions_ask_for_a_name_or_a_reason() -> None:

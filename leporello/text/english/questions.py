@@ -1,7 +1,8 @@
-"""Classifies questions: yes or no, a choice of two names, a statement, a span, a summary."""
+"""Classifies questions by the answer that they ask for, and finds questions within questions."""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
@@ -28,6 +29,13 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _REASON = re.compile(rf"\W*(?:why|in what way|describe|explain|how (?:{_VERBS}))\b", re.IGNORECASE)
+_SEVERAL = re.compile(
+    rf"{_PREPOSITION}(?:(?:what|which|who) (?:are|were)\b|list\b|name (?:the|all|two|three)\b"
+    r"|what (?:two|three|four|five)\b"
+    rf"|(?:what|which)(?:\s+(?!(?:{_VERBS})\b)[\w-]+){{0,3}}?\s+(?!\w*(?:ss|us|is|as)\b|does)\w+s\s+"
+    r"(?:are|were|do|did|have|had|can|could|should|will|would|may|might)\b)",
+    re.IGNORECASE,
+)
 _ORDER = re.compile(
     r"\W*(?:(?:in|on|at|by|from|to|of|for|with|under)\s+)?(?:who|whom|whose|what|when|where|which|why"
     r"|how|list|name|give|tell|describe|explain|find|summari[sz]e|outline|compare|discuss|identify"
@@ -41,8 +49,17 @@ _YES_NO = re.compile(
 
 _OR = re.compile(r"(?:(?:(?<!\s)\s++)?+,|(?<!\s))\s++or\s++", re.IGNORECASE)
 _CUT = re.compile(r"[,:]|\bbetween\b|\bthe (?:film|movie|book|magazine|band|song)\b", re.IGNORECASE)
-_SMALL = frozenset({"of", "the", "and", "in", "a", "an", "de", "la", "for", "to", "on", "at", "&"})
+# Words within a name: `Gone with the Wind`, `Vasco da Gama`.
+_SMALL = frozenset(
+    {"of", "the", "and", "in", "a", "an", "for", "to", "on", "at", "with", "from", "by", "&"}
+    | {"de", "la", "le", "les", "du", "des", "del", "di", "da", "der", "und", "et", "van", "von"}
+)
 _LONGEST = 10  # words of a choice
+_ENUMERATED = re.compile(r";|,(?!\s*[A-Z])")  # `Now, Voyager` is one name
+_AFTER = re.compile(r"\s(?:who|which|what|is|was|are|were|has|had|have|does|do|did|will|can)\b")
+_PAIR = re.compile(
+    r"(?:\W*between|.*\bout of)\b(?P<first>.+?)\band\b(?P<second>.+)", re.I | re.DOTALL
+)
 
 _INSTRUCTED = re.compile(
     r"\b(?:write|give|provide|produce|generate)\b[^.:]{0,40}\bsummary\b(?! IDs?\b)"
@@ -84,6 +101,11 @@ def asks_for_a_name(question: str) -> bool:
     return bool(_NAME.match(question))
 
 
+def asks_for_several(question: str) -> bool:
+    """Returns whether a question asks for several things, by a plural noun or a number."""
+    return bool(_SEVERAL.match(question))
+
+
 def asks_for_a_reason(question: str) -> bool:
     """Returns whether a question asks for a reason or a manner, which need a sentence."""
     return bool(_REASON.match(question))
@@ -119,11 +141,17 @@ def kind_of(question: str) -> QuestionKind:
 
 def named_choices(question: str) -> tuple[str, str] | None:
     """Returns the two names that a question asks to choose between, or None."""
-    parts = _OR.split(question.strip().rstrip("?. "))
+    question = question.strip().rstrip("?. ")
+    parts = _OR.split(question)
     if len(parts) != 2:  # noqa: PLR2004
-        return None
-    first = _name_at_end(parts[0])
-    second = _name_at_start(parts[1])
+        pair = _PAIR.match(question)
+        if pair is None:
+            return None
+        parts = [pair["first"], pair["second"]]
+    verb, _, after = parts[0].partition(" ")
+    has_predicate = bool(_YES_NO.fullmatch(verb.lower()))
+    first = _name_at_end(after if has_predicate else parts[0])
+    second = _name_at_start(parts[1], has_predicate)
     return (first, second) if first and second else None
 
 
@@ -141,9 +169,14 @@ def _name_at_end(text: str) -> str:
     return " ".join(words[first:][-_LONGEST:]).strip(" '\"")
 
 
-def _name_at_start(text: str) -> str:
-    """Returns the name at the beginning of a text."""
-    words = re.split(r"[,;]", text)[0].split()[:_LONGEST]
+def _name_at_start(text: str, followed: bool) -> str:
+    """Returns the name at the beginning of a text, which may be `followed` by a predicate."""
+    words = _AFTER.split(_ENUMERATED.split(text)[0])[0].split()[:_LONGEST]
+    if followed:
+        others = (n for n, w in enumerate(words) if not _is_capital(w) and w.lower() not in _SMALL)
+        words = words[: next(others, None)]
+    while words and words[-1].lower() in _SMALL:
+        words.pop()
     return " ".join(words).strip(" '\"") if _is_name(words) else ""
 
 
@@ -179,3 +212,88 @@ def wanted(question: str, instruction: str = "", texts: Sequence[str] = ()) -> W
         return Wanted.SHORT
     about = set(content_terms(question)) - _REQUEST
     return Wanted.TOPIC if about else Wanted.WHOLE
+
+
+_MAKER = "director|composer|performer|author|writer|producer|creator|singer|artist"
+_PERSON = (
+    "father|mother|husband|wife|spouse|partner|lover|son|daughter|child|brother|sister|sibling"
+    "|step(?:father|mother|son|daughter|child)|uncle|aunt|nephew|niece|grandson|granddaughter"
+    "|(?:(?:paternal|maternal) )?grand(?:father|mother)|successor|predecessor|founder|illustrator"
+    "|designer|inventor|discoverer|architect|editor|screenwriter|star|actor|actress|narrator|painter"
+    "|owner|leader|president|chairman|chief executive|king|queen|ruler|captain|coach|manager|host"
+    f"|{_MAKER}"
+)
+_THING = (
+    "publisher|developer|operator|manufacturer|distributor|record label|capital|birthplace|hometown"
+    "|place of birth|alma mater|employer|home stadium|home ground|headquarters"
+)
+_KIND = (
+    "film|movie|song|album|single|book|novel|play|poem|opera|series|show|game|painting|band|company"
+)
+# A capital or a digit begins a word of a name, and `#1` refers to one; quotes contain several.
+_WORD = r"""(?:"[^"?]{1,99}"|\([^()?]{1,99}\)|['’(#]?[^\W_a-z][^\s?"]{0,99})"""
+_BETWEEN = rf"(?: (?:{'|'.join(sorted(_SMALL))})){{0,3}}"
+_ENTITY = rf"(?P<name>(?:the )?(?:(?:{_KIND}) )?{_WORD}(?:{_BETWEEN} {_WORD}){{0,15}})"
+_ROLE = rf"(?P<role>{_PERSON}|{_THING})(?![\w-])"
+_RELATIONS = (
+    re.compile(rf"\bthe {_ENTITY} (?P<role>{_MAKER}|birthplace)(?![\w-])"),
+    re.compile(rf"(?<=\s){_ENTITY}['’]s? {_ROLE}"),
+    re.compile(rf"\bthe {_ROLE} (?:of|in|for) {_ENTITY}(?<!['’]s)"),
+)
+_CLAUSE = (
+    r"\bthe (?P<noun>[a-z]+) (?P<link>that|who|which|where|in which) (?!(?:he|she|they|it)\b)"
+    r"(?P<clause>(?:(?!\b(?:what|which|who|whom|how)\b)[^,?]){1,200}?)"
+)
+# A clause at the end, or before the verb of a question such as `When did the man who wrote it die?`
+_CLAUSES = (
+    re.compile(
+        rf"(?P<verb>\b(?:did|does|do|was|were|is|are) ){_CLAUSE}"
+        r"(?P<end> \w+(?: (?:to|from|in|at|on|for|with|of))?)\W*$",
+        re.IGNORECASE,
+    ),
+    re.compile(rf"(?P<verb>){_CLAUSE}(?P<end>)\W*$", re.IGNORECASE),
+)
+# A question that only asks for the answer to the inner one.
+_BARE = re.compile(
+    r"\W*+(?:(?:who|what|which)(?: is| was| are| were|'s)? |(?:tell|give|name)(?: me)? )?"
+    r"(?:the name of )?\{\}\W*+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A question whose answer another question needs."""
+
+    inner: str
+    outer: str  # with `{}` for the answer to the inner question
+
+    @classmethod
+    def of(cls, question: str) -> "Nested | None":
+        """Returns the first question to answer in an English question, if there is one.
+
+        `Where was the author of Emma born?` contains `Who is the author of Emma?`, after which
+        `Where was {} born?` is left.
+        """
+        for forms, divided in ((_RELATIONS, _by_relation), (_CLAUSES, _by_clause)):
+            for form in forms:
+                match = form.search(question)
+                if match and (nested := divided(match)):
+                    return nested
+        return None
+
+
+def _by_relation(match: re.Match[str]) -> Nested | None:
+    outer = f"{match.string[: match.start()]}{{}}{match.string[match.end() :]}"
+    who = "Who" if re.fullmatch(_PERSON, match["role"]) else "What"
+    inner = f"{who} is the {match['role']} of {match['name'].strip(' ,')}?"
+    return None if _BARE.fullmatch(outer) else Nested(inner, outer)
+
+
+def _by_clause(match: re.Match[str]) -> Nested | None:
+    before = f"{match.string[: match.start()]}{match['verb']}{{}}"
+    which = "Who" if match["noun"] == "person" else f"Which {match['noun']}"
+    if match["link"] in {"where", "in which"}:
+        which = f"In which {match['noun']}"
+    nested = Nested(f"{which} {match['clause']}?", f"{before}{match['end']}?")
+    return None if _BARE.fullmatch(before) else nested

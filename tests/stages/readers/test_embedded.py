@@ -90,6 +90,14 @@ def test_questions_with_values_find_their_row(reader: Embedded) -> None:
         ("HAMLET (aside)\nA rat!\nTHE QUEEN. O me.", ["HAMLET (aside)|A rat!", "THE QUEEN.|O me."]),
         ("MRS. LEE rows.\nU.S. forces left.", ["MRS. LEE rows.\nU.S. forces left."]),
         ("Ann: I go\nhome.\nBo: So long.", ["Ann:|I go\nhome.", "Bo:|So long."]),
+        (
+            "Skerry Island\nIt has a light that was lit.",
+            ["Skerry Island|It has a light that was lit."],
+        ),
+        (
+            "It was lit in the\nyear of the great fire of York.",
+            ["It was lit in the\nyear of the great fire of York."],
+        ),
         ("THE SELLER AND\nTHE BUYER\nagree: yes", ["THE SELLER AND\nTHE BUYER\nagree: yes"]),
     ],
 )
@@ -97,6 +105,17 @@ def test_answers_do_not_cross_cells_turns_and_paragraphs(passage: str, units: li
     edges = [0, *edges_of(passage), len(passage)]
     parts = [passage[start:end].strip() for start, end in pairwise(edges)]
     assert [part for part in parts if part] == "|".join(units).split("|")
+
+
+def test_special_tokens_of_the_model_are_text(reader: Embedded) -> None:
+    passage = "The token [SEP] ends a text. Ann Dunning added the token [MASK] in 1902."
+    assert answer(reader, "Who added [MASK]?", passage).text == "Ann Dunning"
+    assert reader.count(["[SEP]"]) == [3]
+
+
+def test_a_list_is_preferred_if_several_things_are_asked_for(reader: Embedded) -> None:
+    passage = "The crew wear red, green and blue. The captain wears white."
+    assert answer(reader, "Which colours do the crew wear?", passage).text == "red, green and blue"
 
 
 def test_a_yes_no_question_is_answered_with_yes_or_no(reader: Embedded) -> None:

@@ -1,0 +1,126 @@
+"""Answers which of two things has the earlier or later date, by a question about each date."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from leporello.readers.embedded.encoder import Encoder
+from leporello.readers.embedded.spans import Candidate, SpanHead, summed
+from leporello.text.folding import folded
+from leporello.text.squad import normalise
+
+_EARLIER = "first|earlier|earliest|older|oldest"
+_LATER = "last|later|latest|younger|youngest|newer|newest|(?:more|most) recent(?:ly)?"
+# A question without its two names, such as `Who was born first, or ?`
+_ORDER = re.compile(
+    rf"(?P<event>.*?)\b(?:(?P<earlier>{_EARLIER})|{_LATER})(?:\W|or|than|out of|between|and)*$",
+    re.IGNORECASE | re.DOTALL,
+)
+# These compare something else than the two things: `Which film has the older director, A or B?`
+_OTHER = re.compile(r"\b(?:whose|has|had|have|with|of the)\b", re.IGNORECASE)
+_PARTICIPLES = frozenset({"born", "built", "made", "written", "sung"})
+_RELEASED = re.compile(
+    r"\b(?:film|movie|documentary|album|song|game|series|show|single)s?\b|\bc[ao]me out\b",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(r"\bwho\b|(?:er|or|ist|ian|man|woman|ress) (?:is|was)\b", re.IGNORECASE)
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august"),
+    *("september", "october", "november", "december"),
+)
+_MONTH = "|".join(_MONTHS)
+_DATE = re.compile(
+    rf"(?:(?P<day>\d{{1,2}})\s+)?(?:(?P<month>{_MONTH})\s+)?(?:(?P<day_after>\d{{1,2}}),?\s+)?"
+    r"(?<!\d)(?P<year>1\d{3}|20\d{2}|[2-9]\d{2})"
+    # Texts from the web have glued dates, such as `13 May 194018 January 1989`.
+    rf"(?=\D|$|\d{{1,2}}\s(?:{_MONTH}))(?!,\d)",
+    re.IGNORECASE,
+)
+_PASSAGES = 3  # passages about a name that are read
+_MENTIONED = 0.6  # least share of a name's words in a passage about it
+_CANDIDATES = 5  # answers among which a date is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class DateOrder:
+    """A question about which of two things has the earlier or the later date."""
+
+    names: tuple[str, str]
+    event: str  # question about the date of one thing, with `{}` for its name
+    earlier: bool
+
+    @classmethod
+    def of(cls, question: str, names: tuple[str, str]) -> "DateOrder | None":
+        """Returns the order of dates that a question about two names asks for, if any."""
+        event = question
+        for name in names:
+            event = event.replace(name, " ", 1)
+        match = _ORDER.match(event)
+        if match is None or _OTHER.search(match["event"]):
+            return None
+        return cls(names, _event(match["event"]), bool(match["earlier"]))
+
+
+def _event(text: str) -> str:
+    """Returns a question about a date, with `{}` for a name, from `Who was born`, `Who is`."""
+    words = re.findall(r"\w+", text.lower())
+    verb = words[-1] if words else ""
+    if verb in {"die", "died"}:
+        return "When did {} die?"
+    if verb in _PARTICIPLES or verb.endswith("ed"):
+        return f"When was {{}} {verb}?"
+    if _RELEASED.search(text):
+        return "When was {} released?"
+    if "did" in words:
+        return f"When did {{}} {verb}?"
+    return "When was {} born?" if _PERSON.search(text) else "When was {} founded?"
+
+
+def by_date(encoder: Encoder, order: DateOrder, passages: Sequence[str]) -> list[Candidate]:
+    """Returns both names, the answer first, each with the place of its date.
+
+    Returns nothing if a date was not found with odds above 1, or if the dates are equal.
+    """
+    answers = [_dated(encoder, order.event.format(name), name, passages) for name in order.names]
+    dates = [date for date, candidate in answers if candidate and candidate.score > 0]
+    if len(dates) < len(answers):
+        return []
+    # A year alone is compared with the year of a complete date.
+    first, second = (date[: min(map(len, dates))] for date in dates)
+    if first == second:
+        return []
+    candidates = [
+        replace(candidate, text=name)
+        for name, (_, candidate) in zip(order.names, answers, strict=True)
+        if candidate
+    ]
+    if (first < second) != order.earlier:
+        candidates.reverse()
+    # The answer is right if both dates are.
+    score = min(candidate.score for candidate in candidates)
+    return [replace(candidates[0], score=score), replace(candidates[1], score=-score)]
+
+
+def _dated(
+    encoder: Encoder, question: str, name: str, passages: Sequence[str]
+) -> tuple[tuple[int, ...], Candidate | None]:
+    """Returns the date that answers a question about a name, and its place."""
+    words = set(normalise(folded(name)).split())
+    shares = [
+        len(words & set(normalise(folded(text)).split())) / max(len(words), 1) for text in passages
+    ]
+    nearest = sorted(range(len(passages)), key=lambda number: -shares[number])[:_PASSAGES]
+    numbers = [number for number in nearest if shares[number] >= _MENTIONED]
+    texts = [passages[number] for number in numbers]
+    scores = SpanHead(encoder).read([(question, text) for text in texts])
+    for candidate in summed(texts, scores)[:_CANDIDATES]:
+        if match := _DATE.search(candidate.text):
+            return _parts(match), replace(candidate, passage=numbers[candidate.passage])
+    return (), None
+
+
+def _parts(date: re.Match[str]) -> tuple[int, ...]:
+    """Returns year, month and day, as far as a date has them."""
+    month = (_MONTHS.index(date["month"].lower()) + 1,) if date["month"] else ()
+    day = date["day"] or date["day_after"]
+    return (int(date["year"]), *month, *((int(day),) if month and day else ()))

@@ -1,0 +1,74 @@
+"""Tests of questions which of two things came first, with the models of the package."""
+
+import pytest
+
+from leporello.core.records import Document, Output, Read
+from leporello.readers import Embedded
+from leporello.readers.embedded.date_order import DateOrder
+from leporello.text.english.questions import named_choices
+
+BORN = "When was {} born?"
+
+
+@pytest.mark.parametrize(
+    ("question", "event", "earlier"),
+    [
+        ("Who was born first, Ann Lee or Bo Ray?", BORN, True),
+        ("Was Ann Lee or Bo Ray born later?", BORN, False),
+        ("Which tennis player is older, Ann Lee or Bo Ray?", BORN, True),
+        ("Who died last, Ann Lee or Bo Ray?", "When did {} die?", False),
+        ("Which film came out first, Jaws or Alien?", "When was {} released?", True),
+        ("Which film is newer, Jaws or Alien?", "When was {} released?", False),
+        ("Which magazine was first published, Elle or Vogue?", None, True),
+        ("Which bridge was built most recently, Forth or Tay?", "When was {} built?", False),
+        ("Did the Battle of Hull or the Siege of York end first?", "When did {} end?", True),
+        ("Which university is older, Hull or York?", "When was {} founded?", True),
+        ("Which film has the older director, Jaws or Alien?", None, True),
+        ("Which mountain is taller, Etna or Hekla?", None, True),
+    ],
+)
+def test_the_date_of_one_thing_is_asked_for(
+    question: str, event: str | None, earlier: bool
+) -> None:
+    names = named_choices(question)
+    assert names is not None
+    expected = event and DateOrder(names, event, earlier)
+    assert DateOrder.of(question, names) == expected
+
+
+LIVES = (
+    "Ann Lee was an engineer. She was born on 4 May 1861 in Hull.",
+    "Bo Ray was a painter, born in York on 7 June 1855. He knew Ann Lee.",
+    "Cy Gray (13 May 194018 January 1989) was a singer from Leeds.",
+    "Di Hart was a judge who lived in York.",
+)
+
+
+def _read(question: str) -> Output:
+    document = Document("d", "\n\n".join(LIVES))
+    starts = [document.text.index(text) for text in LIVES]
+    passages = [document.chunk(s, s + len(t)) for s, t in zip(starts, LIVES, strict=True)]
+    [output] = Embedded().read([Read(tuple(passages), question)])
+    return output
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "date"),
+    [
+        ("Who was born first, Ann Lee or Bo Ray?", "Bo Ray", "7 June 1855"),
+        ("Who was born later, Ann Lee or Bo Ray?", "Ann Lee", "4 May 1861"),
+        ("Who is younger, Cy Gray or Ann Lee?", "Cy Gray", "13 May 194018 January 1989"),
+    ],
+)
+def test_the_name_is_returned_with_the_place_of_its_date(
+    question: str, answer: str, date: str
+) -> None:
+    output = _read(question)
+    assert output.text == answer
+    assert output.span is not None
+    text = "\n\n".join(LIVES)
+    assert text[output.span.start : output.span.end] in date
+
+
+def test_without_a_date_one_of_the_names_is_returned() -> None:
+    assert _read("Who was born first, Di Hart or Ann Lee?").text in ("Di Hart", "Ann Lee")
