@@ -80,7 +80,7 @@ def scores(stages: Any, task: Any) -> tuple[list[int], list[list[float]]]:  # no
 def _rows(stages: Any, examples: Sequence[Example]) -> Iterator[list[float]]:  # noqa: ANN401
     chunks = divide(stages.chunker, examples[0].document)
     hits = retrieve(stages.retriever, examples, chunks)
-    run = Rounds(BatchReaders(stages), MemoryStore(), rows=False)
+    run = Rounds(BatchReaders(stages), MemoryStore())
     finished = sorted(rounds(run, examples), key=lambda example: example.number)
     for example, row, answered in zip(examples, hits, finished, strict=True):
         read = Read(tuple(h.chunk for h in row), example.question, example.instruction)
