@@ -70,7 +70,6 @@ class Rounds:
         )
         self._active: dict[int, ActiveExample] = {}
         self._batches: deque[tuple[BatchReader, list[_Place]]] = deque()
-        self._finished: deque[FinishedExample] = deque()
         self._committed = monotonic()
         self._in_group = 0
         self._group = self.limits.max_active
@@ -118,27 +117,33 @@ class Rounds:
         if chunks:
             enricher.prepare(chunks, number, self.store)
 
+    def run(self, examples: Iterable[Example]) -> None:
+        """Finishes examples, numbered in the order of the task; the store contains them then."""
+        for number, (first, group) in enumerate(by_document(examples)):
+            if self.store.done.issuperset(range(first, first + len(group))):
+                self.skip(len(group))
+            else:
+                self.add(first, group, self.select(number, first, group))
+        self.finish()
+
     def add(
         self, first: int, examples: Sequence[Example], selected: Sequence[Selection | ExampleError]
-    ) -> Iterator[FinishedExample]:
-        """Starts the examples on a document; yields those of the shard that finish meanwhile."""
+    ) -> None:
+        """Starts the examples on a document; some examples of the shard may finish meanwhile."""
         for number, example, selection in zip(count(first), examples, selected, strict=False):
-            yield from self._make_room()
+            self._make_room()
             if number not in self.store.done:
                 self._start(number, example, selection)
-        yield from self._newly_finished()
 
-    def skip(self, examples: int) -> Iterator[FinishedExample]:
+    def skip(self, examples: int) -> None:
         """Counts examples of the store, which are part of the groups as in an uninterrupted run."""
         for _ in range(examples):
-            yield from self._make_room()
+            self._make_room()
 
-    def finish(self) -> Iterator[FinishedExample]:
-        """Finishes all active examples, and yields them."""
+    def finish(self) -> None:
+        """Finishes all active examples."""
         while self._active:
             self.wait()
-            yield from self._newly_finished()
-        yield from self._newly_finished()  # those that finished while another shard waited
         self.store.commit()
 
     def wait(self) -> None:
@@ -149,13 +154,13 @@ class Rounds:
         else:
             self._read_batch()
 
-    def _make_room(self) -> Iterator[FinishedExample]:
+    def _make_room(self) -> None:
         if self.slots:
             while not self.slots.has_room:
                 self.wait()
         # A group ends before the next one starts, so that a resumed shard forms the same batches.
         elif self._in_group == self._group:
-            yield from self.finish()
+            self.finish()
             self._in_group = 0
         self._in_group += 1
 
@@ -188,12 +193,7 @@ class Rounds:
             return
         self._active.pop(state.number, None)
         self.store.finish(state)
-        self._finished.append(state)
         self.listener.example(failed=state.failure is not None)
-
-    def _newly_finished(self) -> Iterator[FinishedExample]:
-        while self._finished:
-            yield self._finished.popleft()
 
     def _commit(self) -> None:
         self.store.commit()
@@ -314,18 +314,3 @@ class Rounds:
 
     def _deliver_one(self, example: ActiveExample, index: int, reply: Reply) -> None:
         self._deliver([(example, index)], [reply], [""])
-
-
-def rounds(run: Rounds, examples: Iterable[Example]) -> Iterator[FinishedExample]:
-    """Yields the unfinished examples, numbered in the order of the task, as each finishes."""
-    for number, (first, group) in enumerate(by_document(examples)):
-        if run.store.done.issuperset(range(first, first + len(group))):
-            yield from run.skip(len(group))
-            continue
-        yield from run.add(first, group, run.select(number, first, group))
-    yield from run.finish()
-
-
-def exhaust(finished: Iterator[FinishedExample]) -> int:
-    """Consumes an iterator, and returns its number of examples."""
-    return sum(1 for _ in finished)

@@ -20,7 +20,7 @@ from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedRow
-from leporello.engine.rounds import Rounds, exhaust, rounds
+from leporello.engine.rounds import Rounds
 from leporello.engine.slots import Slots
 from leporello.engine.store import MemoryStore, Store
 from leporello.engine.task_examples import Normalizer
@@ -50,7 +50,7 @@ def rows_of(
         readers, store, limits, listener or Listener(), slots, metrics_of(metrics), normalise
     )
     try:
-        exhaust(rounds(run, examples))
+        run.run(examples)
         return [*map(decoded, store.rows())]
     finally:
         store.close()

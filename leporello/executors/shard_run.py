@@ -12,7 +12,7 @@ from leporello.engine.failures import OVERDUE, TRIES, Attempts
 from leporello.engine.limits import AttemptLog
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders, restore_batch_sizes
-from leporello.engine.rounds import Rounds, exhaust
+from leporello.engine.rounds import Rounds
 from leporello.engine.slots import Slots
 from leporello.engine.store import Store
 from leporello.executors.interface import Pipelines, PipelineShare, ShardOrder, ShardResult
@@ -29,6 +29,13 @@ class _Lane:
     rounds: Rounds
     store: Store
     share: PipelineShare = field(default_factory=PipelineShare)
+
+    def __post_init__(self) -> None:
+        self._earlier = len(self.store.done)
+
+    def count(self) -> None:
+        """Sets the number of examples that this worker has finished."""
+        self.share.examples = len(self.store.done) - self._earlier
 
 
 class ShardRun:
@@ -129,7 +136,7 @@ class ShardRun:
     def _add(self, document: OpenedDocument, selected: Mapping[int, Selected]) -> None:
         for lane in self._lanes:
             if lane.place not in document.wanted:
-                lane.share.examples += exhaust(lane.rounds.skip(len(document.examples)))
+                lane.rounds.skip(len(document.examples))
                 continue
             started = monotonic()
             place = document.number, document.first, document.examples
@@ -137,8 +144,7 @@ class ShardRun:
             lane.share.documents += 1
             lane.share.characters += document.characters
             lane.share.seconds += seconds or monotonic() - started
-            added = lane.rounds.add(document.first, document.examples, selections)
-            lane.share.examples += exhaust(added)
+            lane.rounds.add(document.first, document.examples, selections)
         self._listener.document()
 
     @property
@@ -149,7 +155,7 @@ class ShardRun:
     def finish(self) -> ShardResult:
         """Finishes all active examples, and closes the stores."""
         for lane in self._lanes:
-            lane.share.examples += exhaust(lane.rounds.finish())
+            lane.rounds.finish()
             lane.store.close()
             store = lane.store
             lane.share.counts = StoreCounts(len(store.done), len(store.failed), store.key)
@@ -178,6 +184,7 @@ class ShardRun:
     def result(self, outcome: str = "finished", error: str = "") -> ShardResult:
         """Returns the result of the shard so far."""
         for lane in self._lanes:
+            lane.count()
             lane.share.reading = lane.rounds.readers.statistics
         return ShardResult(
             shard=self.order.shard.number,

@@ -22,7 +22,7 @@ from leporello.engine.failures import ExampleError
 from leporello.engine.progress import Listener, Progress
 from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import FinishedExample, cost_of, prediction_of
-from leporello.engine.rounds import Rounds, rounds
+from leporello.engine.rounds import Rounds
 from leporello.engine.selection import select_document
 from leporello.engine.store import MemoryStore
 from leporello.jobs.options import AskOptions
@@ -302,10 +302,10 @@ class Session:
                 listener = Listener(bar.take)
             # All questions form one shard, so that they share retrieval and batches. No second
             # engine answers programs, agents or libraries (decision 43).
-            run = Rounds(self._readers, MemoryStore(), listener=listener)
-            finished = sorted(rounds(run, examples), key=lambda example: example.number)
+            store = MemoryStore()
+            Rounds(self._readers, store, listener=listener).run(examples)
             warn_of_reuse()
-            return finished
+            return [example for _, example in sorted(store.finished.items())]
 
 
 def ask(

@@ -13,7 +13,7 @@ from leporello.core.records import JSON
 from leporello.engine.progress import Listener, Progress
 from leporello.engine.reading import BatchReaders, restore_batch_sizes
 from leporello.engine.results.finished import FinishedRow
-from leporello.engine.rounds import Rounds, exhaust
+from leporello.engine.rounds import Rounds
 from leporello.engine.selection import by_document, select_document
 from leporello.engine.store import MemoryStore
 from leporello.engine.task_examples import examples_of, no_answer_of, normalizer_of
@@ -82,8 +82,8 @@ def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[i
                 selected = select_document(stages, examples, timeout)
                 for number in numbers:
                     index = number - first
-                    exhaust(rounds.add(number, [examples[index]], [selected[index]]))
-        exhaust(rounds.finish())
+                    rounds.add(number, [examples[index]], [selected[index]])
+        rounds.finish()
     return {row.number: row for row in store.rows()}
 
 

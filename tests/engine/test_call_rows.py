@@ -69,7 +69,7 @@ CALLS = st.lists(st.tuples(reads(), replies()) | reads().map(sees_all), max_size
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(CALLS)
 def test_rows_restore_reads_and_outputs(calls: list[tuple[Read, Reply]]) -> None:
-    """From the rows of a store and from those of calls.jsonl."""
+    """From the rows of batches and from those of finished examples."""
     for number, (read, reply) in enumerate(calls):
         row = json.loads(json.dumps(call_row(number, read, reply)))
         complete = complete_call(row)

@@ -17,7 +17,6 @@ from leporello.core.records import Document, Example, Output, Read
 from leporello.engine.database import counts_in
 from leporello.engine.failures import Attempts, Phase
 from leporello.engine.reading import BatchReaders
-from leporello.engine.results.finished import FinishedExample
 from leporello.engine.rounds import Rounds
 from leporello.engine.selection import by_document, select_document
 from leporello.engine.shard_rows import Rows, rows_of
@@ -120,25 +119,24 @@ def test_all_slots_read_at_once(tmp_path: Path) -> None:
     assert len(rows) == COUNT
 
 
-def test_examples_that_finish_while_another_shard_waits_are_yielded() -> None:
-    """Two shards share the slots; each yields its examples when it finishes."""
+def test_examples_finish_while_another_shard_waits() -> None:
+    """Two shards share the slots."""
 
-    def shard(examples: Sequence[Example]) -> tuple[Rounds, list[int]]:
+    def shard(examples: Sequence[Example]) -> Rounds:
         stages = Pipeline(Words(), All(), Hash(), TwoRounds())
         run = Rounds(BatchReaders(stages), MemoryStore(), slots=slots)
-        finished: list[FinishedExample] = []
         for first, group in by_document(examples):
-            finished += run.add(first, group, select_document(stages, group))
-        return run, [example.number for example in finished]
+            run.add(first, group, select_document(stages, group))
+        return run
 
     with Slots(4) as slots:
-        (first, of_first), (second, of_second) = shard(questions(1)), shard(questions(9))
-        of_second += [example.number for example in second.finish()]
+        first, second = shard(questions(1)), shard(questions(9))
+        second.finish()
         while not first.is_idle:
             second.wait()
-        of_first += [example.number for example in first.finish()]
-    assert of_first == [0]
-    assert sorted(of_second) == [*range(9)]
+        first.finish()
+    assert first.store.done == {0}
+    assert second.store.done == {*range(9)}
 
 
 def test_a_shard_killed_at_every_commit_ends_with_the_same_rows(tmp_path: Path) -> None:
