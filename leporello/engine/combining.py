@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from leporello.config import Pipeline
 from leporello.core.records import Example, Prediction
 from leporello.engine.active_example import ActiveExample
-from leporello.engine.failures import TRIES, Attempts, ExampleError, stage_errors, time_limit
+from leporello.engine.failures import TRIES, ExampleError, stage_errors, time_limit
+from leporello.engine.reading import BatchReaders
 from leporello.engine.results.finished import (
     FinishedExample,
     Scored,
@@ -29,13 +29,15 @@ _NO_CONFIDENCE = "the answer has no confidence, so `abstain` never withholds it"
 class CombinerRunner:
     """Runs combiners, and turns their answers into predictions."""
 
-    stages: Pipeline  # stages of the pipeline; chunker and retriever are used only for `Search`
+    readers: (
+        BatchReaders  # readers of the pipeline, whose time limit and log apply to combiners too
+    )
     metrics: Mapping[str, Metric]  # see `Rounds`
     normalise: Normalizer | None
-    timeout: float | None  # seconds that a call of a combiner may take; None sets no limit
-    attempts: Attempts  # log of started operations
 
     def __post_init__(self) -> None:
+        self.stages, self.attempts = self.readers.stages, self.readers.attempts
+        self.timeout = self.readers.timeout
         # Determined once, not per example: checks against a protocol are slow.
         self._asking_metrics = metrics_that_ask(self.metrics) if self.metrics else {}
         self._has_plug_in = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())

@@ -61,13 +61,7 @@ class Rounds:
 
     def __post_init__(self) -> None:
         self.stages, self.attempts = self.readers.stages, self.readers.attempts
-        self._runner = CombinerRunner(
-            self.stages,
-            self.metrics,
-            self.normalise,
-            self.readers.timeout,
-            self.attempts,
-        )
+        self._runner = CombinerRunner(self.readers, self.metrics, self.normalise)
         self._active: dict[int, ActiveExample] = {}
         self._batches: deque[tuple[BatchReader, list[_Place]]] = deque()
         self._committed = monotonic()
