@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leporello.core.environment.platform import is_alive
-from leporello.core.records import JSON, Index
+from leporello.core.records import Index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,20 +62,6 @@ def read(path: Path, key: str) -> tuple[Index, float]:
         return _value(content, key), last_use
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedEntryError("it is truncated, or not a cache file") from error
-
-
-def read_key(path: Path) -> dict[str, JSON] | None:
-    """Returns the recipe in a file; None if it cannot be read."""
-    if not path.is_file():
-        return None
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            header = file.read(min(length, path.stat().st_size))
-        key = json.loads(json.loads(header)["__metadata__"]["recipe"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return key if isinstance(key, dict) else None
 
 
 def _contents(path: Path) -> tuple[Buffer, float]:

@@ -33,7 +33,6 @@ from leporello.cache.entry import (
     pack,
     raise_interruption,
     read,
-    read_key,
     register,
     write,
 )
@@ -67,10 +66,6 @@ class CacheEntry:
     path: Path  # file or folder of the entry
     size: int  # size in bytes
     last_use: float  # seconds since 1970, to the hour
-
-    def recipe(self) -> dict[str, JSON] | None:
-        """Returns the recipe stored in the file; None for models and damaged files."""
-        return read_key(self.path)
 
 
 @dataclass(frozen=True, slots=True)

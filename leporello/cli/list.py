@@ -14,8 +14,6 @@ import typer
 from leporello.cli.options import (
     AsJson,
     ConfigFiles,
-    Data,
-    RunAt,
     print_json,
     print_plain,
     size_text,
@@ -129,7 +127,7 @@ def schema() -> None:
 cache = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # as in `leporello.cli`
-    help="List, explain or shrink the cache that runs share.",
+    help="List or shrink the cache that runs share.",
 )
 
 
@@ -147,27 +145,6 @@ def ls(as_json: AsJson = False) -> None:
         print_json({"directory": stored.root, "kinds": sizes})
     else:
         cache_contents(stdout(), stored.root, kinds)
-
-
-@cache.command()
-def why(
-    run: RunAt,
-    example: Annotated[str, typer.Argument(help="Id of an example.")],
-    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
-    as_json: AsJson = False,
-) -> None:
-    """List which results of an example are cached, and why others are not.
-
-    For a result that is not cached, name the field in which the most similar entry differs.
-    """
-    from leporello.analysis.cache_misses import why as why_not
-    from leporello.cli.display.tables import reuses
-
-    example_reuses = why_not(run, example)
-    if as_json:
-        print_json([asdict(reuse) for reuse in example_reuses])
-    else:
-        reuses(stdout(), example_reuses)
 
 
 @cache.command()

@@ -197,7 +197,6 @@ VERBS: Iterable[str] = (
     "run mine --config CONFIG --out RUN", "plan mine --config CONFIG --out RUN", "watch RUN",
     "compare RUN", "report RUN --out PAGE", "explain RUN q1",
     "export RUN --format parquet --out PAGE", "analyze RUN", "track RUN --to mlflow",
-    "cache why RUN q1",
 )  # fmt: skip
 
 

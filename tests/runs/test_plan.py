@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from command_line import HERE, leporello, write_files
 
-from leporello.analysis.cache_misses import why
 from leporello.cache.dependencies import _version, library_versions
 from leporello.cache.store import Cache
 from leporello.core.errors import UserError
@@ -134,40 +133,6 @@ def test_the_plan_is_printed_as_a_tree(config: Path) -> None:
     assert "selecting unknown" in output
     leporello("run", *HERE, *arguments)
     assert "nothing is left to do" in leporello("plan", *arguments).stdout
-
-
-def _why(config: Path, kind: str) -> tuple[bool, str]:
-    [reason] = {(r.kept, r.differs) for r in why(config.parent / "out", "3-2") if r.kind == kind}
-    return reason
-
-
-def test_why_names_the_first_field_that_differs(config: Path) -> None:
-    run(["mine"], config=[config], out=config.parent / "out", workers=0)
-    kinds = [(reuse.kind, reuse.kept) for reuse in why(config.parent / "out", "3-2")]
-    assert kinds == [("chunks", True), ("index", True), *[("outputs", True)] * 3]
-    resolved = config.parent / "out" / "run.yaml"
-    text = resolved.read_text()
-    resolved.write_text(text.replace("size: 50", "size: 51").replace("words: 5", "words: 6"))
-    assert _why(config, "chunks") == (False, "chunker.parameters.size: 50 -> 51")
-    assert _why(config, "index")[0] is False
-    assert _why(config, "outputs") == (False, "reader.parameters.words: 5 -> 6")
-    resolved.write_text(text.replace("sublinear: false", "sublinear: true"))
-    assert _why(config, "chunks") == (True, "")
-    assert _why(config, "index") == (False, "retriever.parameters.sublinear: False -> True")
-    resolved.write_text(text)
-    rows = config.parent / "rows.jsonl"
-    rows.write_text(rows.read_text().replace("word7 of document3", "word7 of document4"))
-    is_cached, differs = _why(config, "chunks")
-    assert not is_cached
-    assert differs.startswith("document.text: ")
-
-
-def test_why_suggests_an_id_for_an_unknown_example(config: Path) -> None:
-    run(["mine"], config=[config], out=config.parent / "out", limit=3, workers=0)
-    with pytest.raises(UserError, match="did you mean"):
-        why(config.parent / "out", "3-22")
-    with pytest.raises(UserError, match="is not a run"):
-        why(config.parent, "3-2")
 
 
 def test_the_cache_is_listed_and_cleared(config: Path) -> None:

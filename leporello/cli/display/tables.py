@@ -18,7 +18,6 @@ from leporello.cli.options import print_plain
 from leporello.core.errors import counted
 
 if TYPE_CHECKING:
-    from leporello.analysis.cache_misses import Reuse
     from leporello.analysis.datasets import Distribution, JobDiscrepancy, TaskAnalysis
     from leporello.cache.store import CacheEntry
     from leporello.config.reference.class_page import ClassPage
@@ -124,18 +123,6 @@ def cache_contents(console: Console, root: Path, kinds: Mapping[str, Sequence[Ca
         size = sum(entry.size for entry in entries) / 1e6
         rows.append((kind, f"{len(entries):,}", f"{size:,.1f}", f"{last:%Y-%m-%d %H:%M}"))
     show_table(console, f"Cached in {root}", ("kind", "entries", "MB", "last used"), rows)
-
-
-def reuses(console: Console, shown: Sequence[Reuse]) -> None:
-    """Prints which results of an example are cached, and why others are not."""
-    for job in dict.fromkeys((reuse.pipeline, reuse.task) for reuse in shown):
-        console.print(f"[bold]{escape(' on '.join(job))}[/bold]", highlight=False)
-        for r in (reuse for reuse in shown if (reuse.pipeline, reuse.task) == job):
-            state = "cached" if r.kept else "not cached"
-            is_change = r.differs.endswith(": changed") or " -> " in r.differs
-            words = "the most similar entry differs in " if is_change else ""
-            reason = f"; {words}{r.differs}" if r.differs else ""
-            print_plain(console, f"  {r.kind} by {r.stage}: {state}{reason}")
 
 
 def listing(console: Console, lists: Mapping[str, Mapping[str, str]]) -> None:
