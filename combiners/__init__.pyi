@@ -7,7 +7,6 @@ from .chains.notes import ChainOfNotes as ChainOfNotes
 from .chains.plan_then_read import PlanThenRead as PlanThenRead
 from .chains.structured_map_reduce import StructuredMapReduce as StructuredMapReduce
 from .chains.walk import Walk as Walk
-from .deciding.route import LearntRoute as LearntRoute
 from .deciding.route import Route as Route
 from .deciding.route import When as When
 from .deciding.several import BestOf as BestOf

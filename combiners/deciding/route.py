@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import regex
 
 from leporello.core.calls.answers import with_way
-from leporello.core.calls.contracts import check_files, run_combiner
-from leporello.core.errors import UserError
+from leporello.core.calls.contracts import run_combiner
 from leporello.core.protocols import Combiner, Count
 from leporello.core.records import Combination, Example, Hit
 from leporello.text.english.questions import QuestionKind, kind_of
-from leporello.text.word_classifier import read_word_classifier
 
 _MATCH_SECONDS = 10.0  # a pattern may backtrack without end
 
@@ -124,39 +121,3 @@ class Route:
         route = next(routes, self.otherwise)
         answer = yield from run_combiner(route, example, hits)
         return with_way(answer, str(route) if isinstance(route, When) else "otherwise")
-
-
-@dataclass(frozen=True)
-class LearntRoute:
-    """Runs one of several combiners, chosen by learnt weights of the question's words.
-
-    The recipe `routes` in a checkout learns the weights from a run with one pipeline per combiner
-    (docs/deciding.md).
-
-    Attributes:
-        routes: Combiners, in the order of the pipelines in the recipe's settings.
-        model: JSON file with word weights.
-    """
-
-    routes: tuple[Combiner, ...]
-    model: Path
-
-    def __post_init__(self) -> None:
-        if len(self.routes) < 2:  # noqa: PLR2004
-            raise ValueError(f"routes needs at least two, got {len(self.routes)}")
-
-    def check_files(self, data: str) -> None:
-        """Reads the weights; raises UserError if they are damaged or for other routes."""
-        classes = len(read_word_classifier(self.model).bias)
-        if classes != len(self.routes):
-            raise UserError(
-                f"{self.model} is for {classes} routes, and there are {len(self.routes)}"
-            )
-        for route in self.routes:
-            check_files(route, data)
-
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields the rounds of the chosen combiner."""
-        number = read_word_classifier(self.model).class_of(example.question)
-        answer = yield from run_combiner(self.routes[number], example, hits)
-        return with_way(answer, f"route {number + 1} of {len(self.routes)}")

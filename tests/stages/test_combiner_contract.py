@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -56,7 +54,7 @@ OF_PARTS: Mapping[str, Maker] = {
 }
 
 
-OTHERS = ("LearntRoute", "OrderByMatch", "Truncate", "TruncateMiddle")
+OTHERS = ("OrderByMatch", "Truncate", "TruncateMiddle")
 OFFICIAL = OfficialPrompt("Read this. ", query="Who?", after=" Answer:", separator=" [cut] ")
 
 
@@ -74,19 +72,6 @@ class TestCombiners(CombinerContract):
     def maker(self, request: pytest.FixtureRequest) -> Maker:
         """Maker of each combiner."""
         return MAKERS[request.param]
-
-
-class TestLearntRoute(CombinerContract):
-    """Combiner with learnt weights."""
-
-    huge = 100_000
-
-    @pytest.fixture
-    def maker(self, tmp_path: Path) -> Maker:
-        """Maker of a combiner whose weights depend on the word `who`."""
-        file = tmp_path / "routes.json"
-        file.write_text('{"bias": [0.0, 0.1], "words": {"who": [1.0, 2.0, -2.0]}}')
-        return partial(combiners.LearntRoute, (combiners.Stuff(), combiners.MapReduce()), file)
 
 
 class TestOfParts(CombinerContract):

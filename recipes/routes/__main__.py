@@ -1,5 +1,0 @@
-"""Runs the recipe: `python -m recipes.routes SETTINGS --out FOLDER`."""
-
-from recipes.command import main
-
-main("routes")
