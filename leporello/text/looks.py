@@ -139,7 +139,8 @@ def _wide(head: bytes) -> str:
     """Returns which UTF-16 or UTF-32 bytes are in, by the positions of zeros; empty if neither."""
     head = head[: len(head) // 4 * 4] if len(head) > _SHORTEST else head
     zeros = [head[i::4].count(0) * 4 > len(head) * 0.9 for i in range(4)]
-    if zeros in ([False, True, True, True], [True, True, True, False]):
+    # The two high bytes of a character are zero; of Latin letters, a third one too.
+    if (zeros[2] and zeros[3]) != (zeros[0] and zeros[1]):
         wide = "utf-32-le" if zeros[3] else "utf-32-be"
         return wide if _is_clean(head.decode(wide, "replace")) else ""
     counts = {"utf-16-be": head[::2].count(0), "utf-16-le": head[1::2].count(0)}
