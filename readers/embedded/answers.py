@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from leporello.readers.embedded.date_order import DateOrder, by_date
 from leporello.readers.embedded.encoder import Encoder, TextPair
+from leporello.readers.embedded.pairs import DateOrder, Sameness, by_date, by_value
 from leporello.readers.embedded.spans import (
     QUESTION_TOKENS,
     Candidate,
@@ -67,7 +67,7 @@ def answer_all(encoder: Encoder, questions: Sequence[tuple[str, Sequence[str]]])
         for (question, passages), scored in zip(questions, scores, strict=True)
     ]
     second = [
-        _in_date_order(encoder, question, passages) or candidates
+        _of_pair(encoder, question, passages) or candidates
         for (question, passages), candidates in zip(
             questions, _read_again(encoder, first), strict=True
         )
@@ -144,8 +144,11 @@ def _chosen(name: str, spans: Sequence[Candidate]) -> Candidate:
     return replace(matches[0], text=name, score=score)
 
 
-def _in_date_order(encoder: Encoder, question: str, passages: Sequence[str]) -> list[Candidate]:
-    """Returns the names of a question in the order of their dates, if it asks which is first."""
+def _of_pair(encoder: Encoder, question: str, passages: Sequence[str]) -> list[Candidate]:
+    """Returns the answers to a question about two things, from questions about each."""
+    if asks_yes_no(question) and " same " in question:
+        same = Sameness.of(question)
+        return by_value(encoder, same, passages) if same else []
     names = named_choices(question)
     order = DateOrder.of(question, names) if names else None
     return by_date(encoder, order, passages) if order else []

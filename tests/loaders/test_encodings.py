@@ -43,8 +43,9 @@ ENCODINGS = {
     "Greek": ["cp1253", "iso8859-7"], "Turkish": ["cp1254"], "Hebrew": ["cp1255", "iso8859-8"],
     "Arabic": ["cp1256", "iso8859-6", "utf-32-le"], "Lithuanian": _BALTIC, "Latvian": _BALTIC,
     "Estonian": _BALTIC[:1], "Thai": ["cp874", "tis-620", "utf-16-le"],
-    "Japanese": ["cp932", "euc-jp", "iso-2022-jp", "utf-32-be", *_WIDE], "Chinese": ["gb18030", "gbk", *_WIDE],
-    "Taiwanese": ["big5"], "Korean": ["euc-kr", "cp949", "utf-16-be"],
+    "Japanese": ["cp932", "euc-jp", "iso-2022-jp", "utf-32-be", *_WIDE],
+    "Chinese": ["gb18030", "gbk", *_WIDE], "Taiwanese": ["big5"],
+    "Korean": ["euc-kr", "cp949", "utf-16-be"],
     "French": [*_WEST, "iso8859-15"], "German": _WEST, "Danish": _WEST[:1],
 }  # fmt: skip
 PAIRS = [(language, name) for language, names in ENCODINGS.items() for name in names]

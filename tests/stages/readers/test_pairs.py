@@ -1,10 +1,10 @@
-"""Tests of questions which of two things came first, with the models of the package."""
+"""Tests of questions about two things, with the models of the package."""
 
 import pytest
 
 from leporello.core.records import Document, Output, Read
 from leporello.readers import Embedded
-from leporello.readers.embedded.date_order import DateOrder
+from leporello.readers.embedded.pairs import DateOrder, Sameness
 from leporello.text.english.questions import named_choices
 
 BORN = "When was {} born?"
@@ -72,3 +72,27 @@ def test_the_name_is_returned_with_the_place_of_its_date(
 
 def test_without_a_date_one_of_the_names_is_returned() -> None:
     assert _read("Who was born first, Di Hart or Ann Lee?").text in ("Di Hart", "Ann Lee")
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Are both Ann Lee and Bo Ray from the same town?",
+         Sameness(("Ann Lee", "Bo Ray"), "What town is {} from?")),
+        ("Did Ann Lee and Bo Ray share the same nationality?",
+         Sameness(("Ann Lee", "Bo Ray"), "What is the nationality of {}?")),
+        ("Are Hull and York, Maine located in the same country?",
+         Sameness(("Hull", "York, Maine"), "What country is {} located in?")),
+        ("Is it the same?", None),
+    ],
+)  # fmt: skip
+def test_the_value_of_one_thing_is_asked_for(question: str, expected: Sameness | None) -> None:
+    assert Sameness.of(question) == expected
+
+
+def test_two_things_have_the_same_if_their_values_agree() -> None:
+    assert _read("Were Bo Ray and Di Hart born in the same town?").text == "yes"
+    output = _read("Were Ann Lee and Bo Ray born in the same town?")
+    assert output.text == "no"
+    assert output.span is not None
+    assert "\n\n".join(LIVES)[output.span.start : output.span.end] in ("Hull", "York")

@@ -1,4 +1,7 @@
-"""Answers which of two things has the earlier or later date, by a question about each date."""
+"""Answers questions about two things by a question about each.
+
+They ask which thing has the earlier or the later date, or whether both have the same of something.
+"""
 
 import re
 from collections.abc import Sequence
@@ -39,6 +42,15 @@ _DATE = re.compile(
 _PASSAGES = 3  # passages about a name that are read
 _MENTIONED = 0.6  # least share of a name's words in a passage about it
 _CANDIDATES = 5  # answers among which a date is looked for
+_EQUAL = 0.5  # least share of the words of a value that an equal one has
+# `Are both A and B located in the same country?`, `Did A and B share the same nationality?`
+_SAME = re.compile(
+    r"\W*(?P<verb>are|were|is|was|do|did|does) (?:both )?(?P<first>\S.{0,200}?),? and "
+    r"(?P<second>\S.{0,200}?),? (?P<middle>(?:(?:both|all|of|in|from|for|on|by|to|at|share|have"
+    r"|come|belong|play|originate|set|born|\w+ed) ){1,5})the same (?P<noun>\w+(?: \w+)?)\W*",
+    re.IGNORECASE,
+)
+_SHARED = re.compile(r"\b(?:share|have|both|all|of)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +88,28 @@ def _event(text: str) -> str:
     return "When was {} born?" if _PERSON.search(text) else "When was {} founded?"
 
 
+@dataclass(frozen=True, slots=True)
+class Sameness:
+    """A question about whether two things have the same of something, such as a country."""
+
+    names: tuple[str, str]
+    value: str  # question about the value of one thing, with `{}` for its name
+
+    @classmethod
+    def of(cls, question: str) -> "Sameness | None":
+        """Returns the two things of a question that contains `the same`, if it names them."""
+        match = _SAME.fullmatch(question)
+        if match is None:
+            return None
+        middle = " ".join(_SHARED.sub("", match["middle"]).split())
+        verb = "is" if match["verb"].lower() in {"are", "were", "is", "was"} else "does"
+        value = f"What {match['noun']} {verb} {{}} {middle}?"
+        return cls(
+            (match["first"], match["second"]),
+            value if middle else f"What is the {match['noun']} of {{}}?",
+        )
+
+
 def by_date(encoder: Encoder, order: DateOrder, passages: Sequence[str]) -> list[Candidate]:
     """Returns both names, the answer first, each with the place of its date.
 
@@ -101,10 +135,37 @@ def by_date(encoder: Encoder, order: DateOrder, passages: Sequence[str]) -> list
     return [replace(candidates[0], score=score), replace(candidates[1], score=-score)]
 
 
+def by_value(encoder: Encoder, same: Sameness, passages: Sequence[str]) -> list[Candidate]:
+    """Returns yes and no, the answer first, with the places of the two values.
+
+    Returns nothing if a value was not found with odds above 1.
+    """
+    answers = [_about(encoder, same.value.format(name), name, passages) for name in same.names]
+    values = [candidates[0] for candidates in answers if candidates and candidates[0].score > 0]
+    if len(values) < len(answers):
+        return []
+    first, second = (set(normalise(folded(value.text)).split()) for value in values)
+    is_equal = len(first & second) >= _EQUAL * max(min(len(first), len(second)), 1)
+    score = min(value.score for value in values)
+    texts = ("yes", "no") if is_equal else ("no", "yes")
+    return [
+        replace(value, text=text, score=score - number)
+        for number, (value, text) in enumerate(zip(values, texts, strict=True))
+    ]
+
+
 def _dated(
     encoder: Encoder, question: str, name: str, passages: Sequence[str]
 ) -> tuple[tuple[int, ...], Candidate | None]:
     """Returns the date that answers a question about a name, and its place."""
+    for candidate in _about(encoder, question, name, passages)[:_CANDIDATES]:
+        if match := _DATE.search(candidate.text):
+            return _parts(match), candidate
+    return (), None
+
+
+def _about(encoder: Encoder, question: str, name: str, passages: Sequence[str]) -> list[Candidate]:
+    """Returns the answers to a question from the passages that have most words of a name."""
     words = set(normalise(folded(name)).split())
     shares = [
         len(words & set(normalise(folded(text)).split())) / max(len(words), 1) for text in passages
@@ -113,10 +174,7 @@ def _dated(
     numbers = [number for number in nearest if shares[number] >= _MENTIONED]
     texts = [passages[number] for number in numbers]
     scores = SpanHead(encoder).read([(question, text) for text in texts])
-    for candidate in summed(texts, scores)[:_CANDIDATES]:
-        if match := _DATE.search(candidate.text):
-            return _parts(match), replace(candidate, passage=numbers[candidate.passage])
-    return (), None
+    return [replace(c, passage=numbers[c.passage]) for c in summed(texts, scores)]
 
 
 def _parts(date: re.Match[str]) -> tuple[int, ...]:
