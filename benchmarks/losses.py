@@ -25,7 +25,7 @@ from leporello.api import load_pipelines
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.records import Example, Read
 from leporello.engine.reading import BatchReaders
-from leporello.engine.rounds import Rounds, rounds
+from leporello.engine.rounds import Rounds
 from leporello.engine.store import MemoryStore
 from leporello.readers.embedded.answers import answer_all
 from leporello.readers.embedded.rows import looked_up
@@ -80,8 +80,9 @@ def scores(stages: Any, task: Any) -> tuple[list[int], list[list[float]]]:  # no
 def _rows(stages: Any, examples: Sequence[Example]) -> Iterator[list[float]]:  # noqa: ANN401
     chunks = divide(stages.chunker, examples[0].document)
     hits = retrieve(stages.retriever, examples, chunks)
-    run = Rounds(BatchReaders(stages), MemoryStore())
-    finished = sorted(rounds(run, examples), key=lambda example: example.number)
+    store = MemoryStore()
+    Rounds(BatchReaders(stages), store).run(examples)
+    finished = [example for _, example in sorted(store.finished.items())]
     for example, row, answered in zip(examples, hits, finished, strict=True):
         read = Read(tuple(h.chunk for h in row), example.question, example.instruction)
         references = [normalise(reference) for reference in example.references]
