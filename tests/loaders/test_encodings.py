@@ -1,6 +1,5 @@
 """Tests of guessed and declared encodings, on texts of many languages."""
 
-import random
 from pathlib import Path
 
 import pytest
@@ -99,22 +98,6 @@ def test_a_file_that_ends_within_a_character_is_read_in_its_encoding(
     path = tmp_path / "a.txt"
     path.write_bytes((TEXTS["Japanese"] * 9).encode(encoding)[:-cut])
     assert load(path).text.startswith(TEXTS["Japanese"] * 8)
-
-
-@pytest.mark.parametrize("language", ["Polish", "Russian", "Japanese", "French"])
-def test_utf_8_with_broken_bytes_is_utf_8(tmp_path: Path, language: str) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"\xff x " + TEXTS[language].encode() + b" \xe9\n")
-    document = load(path)
-    assert document.text == f"\N{REPLACEMENT CHARACTER} x {TEXTS[language]} �\n"
-    assert [loss.count for loss in document.losses] == [2]
-
-
-def test_binary_data_are_not_taken_for_utf_16(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(random.Random(1).randbytes(4096))
-    with pytest.raises(UserError, match="looks like binary data"):
-        load(path)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from pptx.enum.chart import XL_CHART_TYPE
 from sheet_files import Grid, xlsx
 from stories import WRITERS, Story, saved, zipped
 
-from leporello import Document
 from leporello.config import load_config, loader_of
 from leporello.core.errors import ConfigError, UserError
 from leporello.jobs.manifest import job_signature
@@ -57,18 +56,14 @@ STORIES = {
 HEADED = (".docx", ".odt", ".epub", ".html", ".md", ".rst", ".tex", ".nxml", ".xml", ".ipynb")
 
 
-def recovered(document: Document, words: list[str]) -> float:
-    """Returns the share of the words that are in the text."""
-    missing = Counter(words) - Counter(document.text.split())
-    return 1 - missing.total() / len(words)
-
-
 @pytest.mark.integration
 @pytest.mark.parametrize(("suffix", "name"), [*product(WRITERS, STORIES)])
 def test_a_story_is_read_as_it_was_written(suffix: str, name: str) -> None:
     story = STORIES[name]
     document = read(WRITERS[suffix](story), f"a{suffix}")
-    assert recovered(document, story.words()) >= 0.99
+    words = story.words()
+    missing = Counter(words) - Counter(document.text.split())
+    assert missing.total() <= 0.01 * len(words)
     assert not [loss for loss in document.losses if not loss.furniture]
     if suffix in HEADED:
         titles = [section.title for section in document.sections]
@@ -221,15 +216,6 @@ class Shout:
 
 @pytest.mark.integration
 def test_content_that_libraries_leave_out_is_read() -> None:
-    written = docx.Document()
-    math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
-    a, b = (f"<m:r><m:t>{letter}</m:t></m:r>" for letter in "ab")
-    fraction = f"<m:f><m:num>{a}</m:num><m:den>{b}</m:den></m:f>"
-    element = parse_xml(f'<m:oMath xmlns:m="{math}">{fraction}</m:oMath>')
-    written.add_paragraph("For ")._p.append(element)
-    assert read(saved(written), "a.docx").text == "For a/b"
-    article = "<!DOCTYPE article SYSTEM 'j.dtd'><article><p>caf&eacute; &amp; more</p></article>"
-    assert read(article, "a.xml").text == "café & more"
     long = f"<r>{('<a>' + 'words ' * 99 + '</a>') * 20_000}</r>"  # libxml2 refuses 10 MB at once
     assert read(long, "a.xml").text.count("words") == 1_980_000
     document = read('{"a": 1} // more', "a.json")

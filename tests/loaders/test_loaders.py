@@ -1,19 +1,13 @@
 """Tests of text, Markdown, subtitles and HTML: texts, sections and faults."""
 
-from pathlib import Path
+import random
 
 import pytest
+from contents import read
 
 from leporello import Document
 from leporello.core.errors import UserError
-from leporello.loaders.files import load
 from leporello.text.outline import heading
-
-
-def written(folder: Path, name: str, content: str | bytes) -> Path:
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 def named_spans(document: Document) -> list[tuple[str, str]]:
@@ -23,33 +17,31 @@ def named_spans(document: Document) -> list[tuple[str, str]]:
     return [(name, document.text[start:end]) for name, start, end in spans]
 
 
-def test_text_is_kept_to_the_character(tmp_path: Path) -> None:
+def test_text_is_kept_to_the_character() -> None:
     text = "  one\r\ntwo\rthree\n\n\x0cfour\t\u2028 é😀"
-    document = load(written(tmp_path, "a.TXT", text))
+    document = read(text, "a.TXT")
     assert document.text == text
     assert (document.id, document.title, document.sections) == ("a.TXT", "a", ())
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
-def test_byte_order_marks_are_obeyed_and_left_out(tmp_path: Path, encoding: str) -> None:
+def test_byte_order_marks_are_obeyed_and_left_out(encoding: str) -> None:
     mark = "\ufeff" if encoding == "utf-16-be" else ""
-    path = written(tmp_path, "a.txt", f"{mark}naïve 文".encode(encoding))
-    assert load(path).text == "naïve 文"
+    assert read(f"{mark}naïve 文".encode(encoding), "a.txt").text == "naïve 文"
 
 
 @pytest.mark.parametrize(
     ("content", "text", "lost"),
     [
         ("naïve é".encode() * 9 + b"\xff", "naïve é" * 9 + "�", 1),
+        (b"\xff Klucz ma " + "źródło, 鍵".encode() + b" \xe9\n", "� Klucz ma źródło, 鍵 �\n", 2),
         (b"\xff\xfea\0b", "a�", 1),
         (b"\xef\xbb\xbfcaf\xe9 noir \xff", "caf� noir �", 2),
         ("a � of its own, " * 99 + "\0", "a � of its own, " * 99 + "�", 1),
     ],
 )
-def test_broken_bytes_are_losses(
-    tmp_path: Path, content: bytes | str, text: str, lost: int
-) -> None:
-    document = load(written(tmp_path, "a.txt", content))
+def test_broken_bytes_are_losses(content: bytes | str, text: str, lost: int) -> None:
+    document = read(content, "a.txt")
     assert document.text == text
     [loss] = document.losses
     assert (loss.what, loss.characters) == ("undecodable bytes", lost)
@@ -63,10 +55,8 @@ def test_broken_bytes_are_losses(
         ("a", "<html><p>only text", "a was read as Html"),
     ],
 )
-def test_a_wrong_suffix_is_noted(
-    tmp_path: Path, name: str, content: bytes | str, note: str
-) -> None:
-    document = load(written(tmp_path, name, content))
+def test_a_wrong_suffix_is_noted(name: str, content: bytes | str, note: str) -> None:
+    document = read(content, name)
     assert document.text.strip() == "only text"
     assert document.notes[0].startswith(note)
 
@@ -78,20 +68,19 @@ def test_a_wrong_suffix_is_noted(
         (b"PK\x03\x04\xff\xfe\xfd\0", "looks like a zip archive"),
         (b"\x89PNG\r\n\x1a\n\0", "looks like binary data"),
         (bytes(range(256)), "looks like binary data"),
+        (random.Random(1).randbytes(4096), "looks like binary data"),
         (b"", "the file has no text"),
         (b" \n\t ", "the file has no text"),
     ],
 )
-def test_files_lacking_text_are_refused(
-    tmp_path: Path, name: str, content: bytes, message: str
-) -> None:
+def test_files_lacking_text_are_refused(name: str, content: bytes, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        load(written(tmp_path, name, content))
+        read(content, name)
 
 
-def test_markdown_headings_become_nested_sections(tmp_path: Path) -> None:
+def test_markdown_headings_become_nested_sections() -> None:
     text = "preface\n\n# One #\na\n## Two\nb\n\nThree\nlines\n---\nc\n\nFour\n===\nd"
-    document = load(written(tmp_path, "a.md", text))
+    document = read(text, "a.md")
     assert document.text == text
     assert named_spans(document) == [
         ("One", "# One #\na\n## Two\nb\n\nThree\nlines\n---\nc\n\n"),
@@ -120,8 +109,8 @@ def test_markdown_headings_become_nested_sections(tmp_path: Path) -> None:
         "***\n---",
     ],
 )
-def test_lines_that_only_look_like_headings(tmp_path: Path, text: str) -> None:
-    assert load(written(tmp_path, "a.md", text)).sections == ()
+def test_lines_that_only_look_like_headings(text: str) -> None:
+    assert read(text, "a.md").sections == ()
 
 
 SRT = (
@@ -131,8 +120,8 @@ SRT = (
 )
 
 
-def test_subrip_cues_become_text_and_places(tmp_path: Path) -> None:
-    document = load(written(tmp_path, "film.srt", SRT))
+def test_subrip_cues_become_text_and_places() -> None:
+    document = read(SRT, "film.srt")
     assert document.text == "Hello {laughs}\nthere\n\nIn\n1984"
     assert named_spans(document) == [
         ("00:00:01", "Hello {laughs}\nthere\n"),
@@ -141,14 +130,14 @@ def test_subrip_cues_become_text_and_places(tmp_path: Path) -> None:
     ]
 
 
-def test_webvtt_comments_names_and_inline_times_are_not_text(tmp_path: Path) -> None:
+def test_webvtt_comments_names_and_inline_times_are_not_text() -> None:
     text = (
         "\ufeffWEBVTT - a film\n\nSTYLE\n::cue {}\n\nNOTE to self\n\nintro\n"
         "00:01.000 --> 00:02.000 align:start\n<v Ann>Hi &amp; you</v>\n"
         "<00:00:01.200><c> to</c><00:00:01.700><c> all</c>\n\nNOTE more\n\nsecond\n"
         "00:03.000 --> 01:00:04.000\na < b\n"
     )
-    document = load(written(tmp_path, "film.vtt", text))
+    document = read(text, "film.vtt")
     assert document.text == "Ann: Hi & you\nto all\na < b"
     assert document.places[1].name == "00:00:03"
 
@@ -157,11 +146,8 @@ def test_webvtt_comments_names_and_inline_times_are_not_text(tmp_path: Path) -> 
     ("cue", "text"),
     [
         ("<v Greta>The ferry sank.", "Greta: The ferry sank."),
-        ("<v Greta>The ferry sank.</v>", "Greta: The ferry sank."),
         ("<v.loud.first Greta>The <i>ferry</i> sank.</v>", "Greta: The ferry sank."),
         ("<v Greta Mole>The ferry\nsank.", "Greta Mole: The ferry\nsank."),
-        ("<v  Greta >It sank.", "Greta: It sank."),
-        ("<v Greta>It sank.</v>\n<v Otto>In 1932.</v>", "Greta: It sank.\nOtto: In 1932."),
         ("<v Greta>It sank.</v> <v Otto>In 1932.</v>", "Greta: It sank.\nOtto: In 1932."),
         ("- <v Greta>It sank.\n- <v Otto>In 1932.", "- Greta: It sank.\n- Otto: In 1932."),
         ("<i><v Greta>It sank.</v></i>", "Greta: It sank."),
@@ -176,7 +162,7 @@ def test_webvtt_comments_names_and_inline_times_are_not_text(tmp_path: Path) -> 
     ],
 )
 @pytest.mark.parametrize("name", ["film.vtt", "film.srt"])
-def test_speakers_and_readings_are_text(tmp_path: Path, name: str, cue: str, text: str) -> None:
+def test_speakers_and_readings_are_text(name: str, cue: str, text: str) -> None:
     blocks = (
         "WEBVTT\n\nSTYLE\n::cue(v[voice=Ann]) {}\n\nREGION\nid:x\n\n"
         f"NOTE <v Ann>not said\n\n00:01.000 --> 00:02.000\n{cue}\n\nNOTE\nmore\n\n"
@@ -185,7 +171,7 @@ def test_speakers_and_readings_are_text(tmp_path: Path, name: str, cue: str, tex
         else f"1\n00:00:01,000 --> 00:00:02,000\n{cue}\n\n2\n00:00:03,000 --> 00:00:04,000\n"
         "<v Ann>End.\n"
     )
-    document = load(written(tmp_path, name, blocks))
+    document = read(blocks, name)
     assert named_spans(document) == [("00:00:01", f"{text}\n"), ("00:00:03", "Ann: End.")]
 
 
@@ -199,9 +185,9 @@ def test_speakers_and_readings_are_text(tmp_path: Path, name: str, cue: str, tex
         ("<b>It</b> <u>sank</u><s>.</s>", "It sank."),
     ],
 )
-def test_only_markup_is_removed_from_subrip(tmp_path: Path, cue: str, text: str) -> None:
+def test_only_markup_is_removed_from_subrip(cue: str, text: str) -> None:
     content = f"1\n00:00:01,000 --> 00:00:02,000\n{cue}\n"
-    assert load(written(tmp_path, "film.srt", content)).text == text
+    assert read(content, "film.srt").text == text
 
 
 @pytest.mark.parametrize(
@@ -225,10 +211,8 @@ def test_only_markup_is_removed_from_subrip(tmp_path: Path, cue: str, text: str)
     ],
     ids=["text below a blank line", "times without fractions", "captions that roll up"],
 )  # fmt: skip
-def test_cues_of_careless_files(
-    tmp_path: Path, name: str, content: str, spans: list[tuple[str, str]]
-) -> None:
-    assert named_spans(load(written(tmp_path, name, content))) == spans
+def test_cues_of_careless_files(name: str, content: str, spans: list[tuple[str, str]]) -> None:
+    assert named_spans(read(content, name)) == spans
 
 
 @pytest.mark.parametrize(
@@ -240,21 +224,21 @@ def test_cues_of_careless_files(
     ],
 )  # fmt: skip
 def test_cues_without_valid_times_are_losses(
-    tmp_path: Path, name: str, content: str, text: str, count: int
+    name: str, content: str, text: str, count: int
 ) -> None:
-    document = load(written(tmp_path, name, content))
+    document = read(content, name)
     assert document.text == text
     assert sum(loss.count for loss in document.losses) == count
 
 
-def test_html_has_the_line_breaks_of_a_browser(tmp_path: Path) -> None:
+def test_html_has_the_line_breaks_of_a_browser() -> None:
     page = (
         "<html><head><title>T &amp; x</title><style>p {}</style></head><body>loose\n text"
         "<p>on<b>e</b> <i>two</i> three<br>four</p><ul><li>a<li>b</ul>"
         "<table><tr><td>x<td> y<tr><td>1<td>2</table><script>if (a<b) '</p>'</script>"
         "<pre>\n  kept\n    so</pre>caf&eacute; 1 &lt; 2 < 3"
     )
-    document = load(written(tmp_path, "a.html", page))
+    document = read(page, "a.html")
     assert document.title == "T & x"
     assert document.text == (
         "loose text\n\none two three\nfour\n\na\nb\n\nx\ty\n1\t2\n\n"
@@ -262,12 +246,12 @@ def test_html_has_the_line_breaks_of_a_browser(tmp_path: Path) -> None:
     )
 
 
-def test_html_headings_become_sections_with_exact_offsets(tmp_path: Path) -> None:
+def test_html_headings_become_sections_with_exact_offsets() -> None:
     page = (
         "a<h1>One <b>bold</b></h1>b<ul><li>c<li><h2>In list</h2>d</ul>"
         "<table><tr><td><h2>Cell</h2>e<td>f</table><h2></h2><h2>Open<p>g<h3><span>Last</span>"
     )
-    document = load(written(tmp_path, "a.htm", page))
+    document = read(page, "a.htm")
     assert [s.title for s in document.sections] == ["One bold", "In list", "Cell", "Open", "Last"]
     assert all(text.startswith(title) for title, text in named_spans(document))
     assert heading(document, document.text.index("e\tf")) == "One bold > Cell"
@@ -284,23 +268,22 @@ def test_html_headings_become_sections_with_exact_offsets(tmp_path: Path) -> Non
         ("<meta charset=iso-8859-1>", "utf-8-sig"),
     ],
 )
-def test_html_declares_its_charset(tmp_path: Path, declared: str, encoding: str) -> None:
+def test_html_declares_its_charset(declared: str, encoding: str) -> None:
     text = "日本" if encoding in ("cp932", "gb18030") else "“é”"
-    path = written(tmp_path, "a.html", f"{declared}<p>{text}".encode(encoding))
-    assert load(path).text == text
+    assert read(f"{declared}<p>{text}".encode(encoding), "a.html").text == text
 
 
 @pytest.mark.parametrize("name", ["klingon", "hex"])
-def test_an_unknown_charset_is_named(tmp_path: Path, name: str) -> None:
+def test_an_unknown_charset_is_named(name: str) -> None:
     with pytest.raises(UserError, match=f"declares the charset '{name}', which is unknown"):
-        load(written(tmp_path, "a.html", f"<meta charset={name}><p>x"))
+        read(f"<meta charset={name}><p>x", "a.html")
 
 
-def test_html_elements_without_text_are_losses(tmp_path: Path) -> None:
+def test_html_elements_without_text_are_losses() -> None:
     page = '<p>A<img src=x alt="chart of rents"> b<img src=y><img alt=""><iframe src=z></iframe>'
-    document = load(written(tmp_path, "a.html", page + "<script>write('more')</script>"))
+    document = read(page + "<script>write('more')</script>", "a.html")
     assert document.text == "A chart of rents b"
     reported = {(loss.what, loss.count) for loss in document.losses}
     assert reported == {("image", 1), ("frame", 1), ("script", 1)}
     with pytest.raises(UserError, match=r"has no text .*is not run, and may contain the text"):
-        load(written(tmp_path, "b.html", "<html><div id=app></div><script>go()</script>"))
+        read("<html><div id=app></div><script>go()</script>", "b.html")

@@ -53,10 +53,8 @@ STUBS = [
     " \r\n \t\r\n",
     "\xa0\u200b",
     "This message requires an HTML viewer.",
-    "Please view this mail in a browser: https://x.example/m/12345",
     "This is a multi-part message in MIME format. Your mail program does not show HTML; use one"
     " that does, or ask the sender of this message to write to you again.",
-    "To view this email as a web page, go to the following address in your browser.",
     "[image: logo]",
 ]
 
@@ -92,7 +90,6 @@ def test_the_text_is_read_if_it_says_as_much(text: str, html: str) -> None:
     "content",
     [
         multipart("mixed", multipart("alternative", plain(""), page()), PIXEL),
-        multipart("related", multipart("alternative", plain(" "), page()), PIXEL),
         multipart("alternative", plain(" "), multipart("related", page(), PIXEL)),
         multipart("alternative", plain(" "), multipart("mixed", page(), PIXEL)),
         multipart("mixed", multipart("related", multipart("alternative", page()), PIXEL)),
@@ -123,11 +120,9 @@ def test_a_part_of_another_type_than_it_declares_is_read() -> None:
     [
         ("iso-8859-2", "iso8859-2"),
         ("windows-1250", "cp1250"),
-        ("utf-8", "utf-8"),
         ("us-ascii", "utf-8"),
         ("us-ascii", "iso8859-2"),
         ("utf-8", "iso8859-2"),
-        ("klingon", "utf-8"),
         ("x-unknown", "cp1250"),
         ("utf-16", "utf-16"),
     ],

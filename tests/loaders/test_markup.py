@@ -4,15 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contents import read
 
-from leporello import Document
 from leporello.core.errors import UserError
 from leporello.loaders.files import load_bytes
-
-
-def read(name: str, content: str) -> Document:
-    return load_bytes(content.encode(), Path(name))
-
 
 LATEX = r"""% no word
 \documentclass{article}
@@ -69,7 +64,7 @@ WHOLE = [("Whole", 1), ("First", 2), ("Inner", 3), ("Second", 2)]
 def test_texts_places_sections_and_losses_are_exact(
     name: str, content: str, excerpt: str, place: str, outline: Any
 ) -> None:
-    document, (headings, lost) = read(name, content), outline
+    document, (headings, lost) = read(content, name), outline
     at = document.text.index(excerpt)
     assert [p.name for p in document.places if p.start <= at < p.end] == [place] * bool(place)
     assert [(s.title, s.level) for s in document.sections] == headings
@@ -96,7 +91,7 @@ def test_repeated_pieces_take_linear_time(suffix: str) -> None:
     for piece in PIECES[suffix].split("|"):
         content = begin + piece * (40_000 // len(piece)) + "</r>" * (suffix == ".xml")
         try:
-            read(f"a{suffix}", content)
+            read(content, f"a{suffix}")
         except UserError as error:
             message = str(error)
             assert message.startswith(f"a{suffix}: ")
@@ -109,7 +104,7 @@ def test_authors_and_dates_of_an_article_are_written_in_order() -> None:
         "<day>4</day><month>2</month><year>2020</year></date></history>"
     )
     article = f"<article><front><article-meta>{front}</article-meta></front></article>"
-    assert read("a.nxml", article).text == "Ada Wolf\na@x\nreceived: 2020-02-04"
+    assert read(article, "a.nxml").text == "Ada Wolf\na@x\nreceived: 2020-02-04"
 
 
 def test_bytes_that_the_encoding_of_xml_lacks_are_losses() -> None:
@@ -123,18 +118,18 @@ def test_bytes_that_the_encoding_of_xml_lacks_are_losses() -> None:
 def test_blocks_that_a_style_puts_into_a_line() -> None:
     """Reports to authorities have each figure in a block of its own."""
     page = "<div>at $<div style='display:inline;'><b>5.22</b></div> per share.</div><div>Next</div>"
-    assert read("a.html", page).text == "at $5.22 per share.\nNext"
+    assert read(page, "a.html").text == "at $5.22 per share.\nNext"
     hidden = "<div hidden><div style='display: inline'>x</div></div><div>a</div><div>b</div>"
-    assert read("a.html", hidden).text == "a\nb"
+    assert read(hidden, "a.html").text == "a\nb"
 
 
 def test_rtf_reports_text_after_its_end() -> None:
-    assert read("a.rtf", "{\\rtf1 One}}\n\0").losses == ()
-    [loss] = read("a.rtf", r"{\rtf1 One}} Two}").losses
+    assert read("{\\rtf1 One}}\n\0", "a.rtf").losses == ()
+    [loss] = read(r"{\rtf1 One}} Two}", "a.rtf").losses
     assert (loss.what, loss.characters) == ("text", len("Two"))
 
 
 def test_rtf_with_letters_of_old_machines() -> None:
     """Without a code page, the file names the machine."""
-    assert read("a.rtf", r"{\rtf1\mac it\'d5s}").text == "it\u2019s"
-    assert read("a.rtf", r"{\rtf1\pca caf\'82}").text == "caf\xe9"
+    assert read(r"{\rtf1\mac it\'d5s}", "a.rtf").text == "it\u2019s"
+    assert read(r"{\rtf1\pca caf\'82}", "a.rtf").text == "caf\xe9"

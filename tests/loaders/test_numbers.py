@@ -164,11 +164,9 @@ def test_items_of_lists_have_their_numbers(name: str, items: str) -> None:
     [
         ("<ol start=4><li>Coal<li>Rent</ol>", "4. Coal\n5. Rent"),
         ("<ol reversed><li>a<li>b<li>c</ol>", "3. a\n2. b\n1. c"),
-        ("<ol reversed start=9><li>a<li>b</ol>", "9. a\n8. b"),
         ("<ol><li value=7>a<li>b</ol>", "7. a\n8. b"),
         ("<ol type=A start=27><li>a</ol>", "AA. a"),
         ("<ol><li>a<li style='list-style-type: lower-alpha'>b</ol>", "1. a\nb. b"),
-        ("<ol type=i start=0><li>a<li type=1>b</ol>", "0. a\n1. b"),
         ("<ol style='list-style-type: upper-roman'><li>a</ol>", "I. a"),
         ("<ol style='list-style: none'><li>a</ol><nav><ol><li>b</ol></nav>", "a\n\nb"),
         ("<ol><li><h2>Scope</h2>x<li><p>y</p><p>z</p></ol>", "1. Scope\n\nx\n2. y\n\nz"),
@@ -312,11 +310,9 @@ def test_text_that_is_shifted_is_raised_or_lowered(name: str, content: str | byt
 
 
 MATHML = [
-    ("<mfrac><mn>1</mn><mn>2</mn></mfrac>", "1/2"),
     ("<mn>2</mn><mfrac><mn>1</mn><mn>2</mn></mfrac>", "2 1/2"),
     ("<mfrac><mrow><mi>a</mi><mo>+</mo><mn>1</mn></mrow><mi>b</mi></mfrac>", "(a+1)/b"),
     ("<mfrac><mn>1</mn><mrow><mn>2</mn><mi>a</mi></mrow></mfrac>", "1/(2a)"),
-    ("<msup><mi>x</mi><mn>2</mn></msup>", "x^2"),
     ("<mlongdiv><mn>3</mn><mn>435.3</mn><msgroup><mn>12</mn><mn>10</mn></msgroup></mlongdiv>",
      "3 435.3 12 10"),
     ("<msubsup><mi>x</mi><mn>1</mn><mi>n</mi></msubsup><mi>a</mi>", "x1^n a"),

@@ -20,7 +20,7 @@ from leporello import Document, Span
 from leporello.core.errors import UserError
 from leporello.core.records import Loss
 from leporello.loaders import Pdf
-from leporello.loaders.files import load
+from leporello.loaders.files import load, load_bytes
 from leporello.loaders.pdf import LARGEST_STREAM, ocr
 from leporello.loaders.pdf.objects import has_hidden_layers
 from leporello.text.outline import place_of_span
@@ -60,11 +60,9 @@ def texts(*lines: Drawn) -> Draw:
     return draw
 
 
-def read(folder: Path, content: bytes, loader: Pdf | None = None) -> Document:
+def read(content: bytes, loader: Pdf | None = None) -> Document:
     """Loads a PDF, by default without OCR."""
-    path = folder / "a.pdf"
-    path.write_bytes(content)
-    return load(path, loader=loader or Pdf(ocr="never"))
+    return load_bytes(content, Path("a.pdf"), loader or Pdf(ocr="never"))
 
 
 def lost(document: Document, what: str) -> Loss:
@@ -73,9 +71,9 @@ def lost(document: Document, what: str) -> Loss:
     return loss
 
 
-def test_pages_become_places(tmp_path: Path) -> None:
+def test_pages_become_places() -> None:
     """Empty lines separate pages; a page with only drawings is a loss with its place."""
-    document = read(tmp_path, pdf(["First page.", "", "Third one."], title="My PDF"))
+    document = read(pdf(["First page.", "", "Third one."], title="My PDF"))
     assert document.title == "My PDF"
     assert [p.name for p in document.places] == ["p. 1", "p. 2", "p. 3"]
     first, third = (document.text.index(word) for word in ("First", "Third"))
@@ -87,7 +85,7 @@ def test_pages_become_places(tmp_path: Path) -> None:
     assert loss.characters == 10  # the average of the other pages
 
 
-def test_pages_have_the_labels_of_the_file(tmp_path: Path) -> None:
+def test_pages_have_the_labels_of_the_file() -> None:
     """Labels name the places if they are unique."""
 
     def labelled(*prefixes: str) -> list[str]:
@@ -96,14 +94,14 @@ def test_pages_have_the_labels_of_the_file(tmp_path: Path) -> None:
             canvas.drawString(72, 700, "text")
 
         pages = [lambda canvas, prefix=p: draw(canvas, prefix) for p in prefixes]
-        return [place.name for place in read(tmp_path, pdf(pages)).places]
+        return [place.name for place in read(pdf(pages)).places]
 
     assert labelled("", "A-") == ["p. i", "p. A-i"]
     assert labelled("A-", "A-") == ["p. 1", "p. 2"]
 
 
 @pytest.mark.parametrize("by_rows", [False, True], ids=["column by column", "row by row"])
-def test_two_columns_are_read_one_after_the_other(tmp_path: Path, by_rows: bool) -> None:
+def test_two_columns_are_read_one_after_the_other(by_rows: bool) -> None:
     """Lines over both columns keep their position, whatever the order in the file."""
     first = [(72, 120 + 12 * i, f"L{i} {PROSE[:40]}") for i in range(20)]
     second = [(320, 120 + 12 * i, f"R{i} {PROSE[:40]}") for i in range(20)]
@@ -112,14 +110,14 @@ def test_two_columns_are_read_one_after_the_other(tmp_path: Path, by_rows: bool)
     title = "The title of it all that goes over both of the columns, from left to right"
     head = (72, 90, title, 12.0)
     foot = (72, 400, "Below, something goes over both columns again, " + PROSE)
-    words = read(tmp_path, pdf([texts(foot, *lines, head)])).text.split()
+    words = read(pdf([texts(foot, *lines, head)])).text.split()
     marks = [word for word in words if word in ("title", "Below,") or word[1:].isdigit()]
     numbers = [f"{side}{i}" for side in "LR" for i in range(20)]
     assert marks == ["title", *numbers, "Below,"]
 
 
 @pytest.mark.parametrize("angle", [90, 180, 270])
-def test_turned_pages_are_read(tmp_path: Path, angle: int) -> None:
+def test_turned_pages_are_read(angle: int) -> None:
     """Rotated text, and pages with a rotation, are read like other pages."""
 
     def draw(canvas: Canvas) -> None:
@@ -129,40 +127,40 @@ def test_turned_pages_are_read(tmp_path: Path, angle: int) -> None:
             canvas.drawString(0, -12 * i, f"line {i}")
         canvas.setPageRotation(angle)
 
-    assert read(tmp_path, pdf([draw])).text == "line 0\nline 1\nline 2"
+    assert read(pdf([draw])).text == "line 0\nline 1\nline 2"
 
 
-def test_hyphenated_words_are_joined(tmp_path: Path) -> None:
+def test_hyphenated_words_are_joined() -> None:
     """A hyphen is removed if the joined word is known or a part is not, also across pages."""
     lines = "an imple-|mentation of well-|known methods is|known as well. DNA-|binding re-"
     first = texts(*((72, 100 + 12 * i, line) for i, line in enumerate(lines.split("|"))))
-    document = read(tmp_path, pdf([first, texts((72, 100, "sults follow."))]))
+    document = read(pdf([first, texts((72, 100, "sults follow."))]))
     assert document.text == (
         "an implementation of well-known methods is\nknown as well. DNA-binding results follow."
     )
     assert document.text[document.places[1].start :] == "sults follow."
 
 
-def test_recurring_lines_at_page_edges_are_furniture(tmp_path: Path) -> None:
+def test_recurring_lines_at_page_edges_are_furniture() -> None:
     """Headers and page numbers are losses with exact sizes, or stay in the text on request."""
     bodies = [f"Chapter text of {word} goes here." for word in ("one", "two", "three", "four")]
     content = pdf([
         texts((72, 40, "A Journal of Lamps"), (72, 300, body), (300, 760, f"- {i} -"))
         for i, body in enumerate(bodies, 17)
     ])  # fmt: skip
-    document = read(tmp_path, content)
+    document = read(content)
     assert document.text == "\n\n".join(bodies)
     head, number = (lost(document, what) for what in ("running head or foot", "page number"))
     assert head.furniture
     assert number.furniture
     assert (head.characters, head.count, head.place) == (4 * 18, 4, "p. 1 to p. 4")
     assert (number.characters, number.count) == (4 * 6, 4)
-    complete = read(tmp_path, content, Pdf(furniture=True, ocr="never"))
+    complete = read(content, Pdf(furniture=True, ocr="never"))
     assert complete.text.count("A Journal of Lamps") == complete.text.count("- ") == 4
     assert complete.losses == ()
 
 
-def test_bookmarks_are_the_outline(tmp_path: Path) -> None:
+def test_bookmarks_are_the_outline() -> None:
     """Bookmarks open sections at their titles, with their levels."""
 
     def draw(canvas: Canvas) -> None:
@@ -173,18 +171,18 @@ def test_bookmarks_are_the_outline(tmp_path: Path) -> None:
             canvas.bookmarkPage(key, fit="XYZ", top=HEIGHT - y)
             canvas.addOutlineEntry(key, key, level)
 
-    document = read(tmp_path, pdf([draw]))
+    document = read(pdf([draw]))
     sections = [(s.title, s.level, document.text[s.start : s.end]) for s in document.sections]
     assert sections == [("One", 1, "1 One\n\nText.\n\n1.1 Two"), ("Two", 2, "1.1 Two")]
 
 
-def test_type_sizes_are_the_outline_without_bookmarks(tmp_path: Path) -> None:
+def test_type_sizes_are_the_outline_without_bookmarks() -> None:
     """The largest line of the first page is the title; smaller sizes are levels."""
     page: list[Drawn] = [(72, 60, "All About Lamps", 24.0)]
     for n, (title, size) in enumerate([("Oil", 16.0), ("Olive oil", 12.0), ("Gas", 16.0)]):
         page += [(72, 100 + 100 * n, title, size)]
         page += [(72, 130 + 100 * n + 12 * i, f"{PROSE} {i}") for i in range(4)]
-    document = read(tmp_path, pdf([texts(*page)]))
+    document = read(pdf([texts(*page)]))
     assert document.title == "All About Lamps"
     outline = [(section.title, section.level) for section in document.sections]
     assert outline == [("Oil", 1), ("Olive oil", 2), ("Gas", 1)]
@@ -228,26 +226,24 @@ def rows_of(document: Document) -> list[list[str]]:
 )
 @pytest.mark.parametrize("align", ["LEFT", "RIGHT", "CENTER"])
 @pytest.mark.parametrize("grid", [0.1, 1])
-def test_empty_cells_keep_their_place(
-    tmp_path: Path, rows: list[list[str]], align: str, grid: float
-) -> None:
+def test_empty_cells_keep_their_place(rows: list[list[str]], align: str, grid: float) -> None:
     """All rows of a table have as many tabs, so that values stay in their column."""
     style = ("ALIGN", (1, 0), (-1, -1), align), ("GRID", (0, 0), (-1, -1), grid, (0, 0, 0))
-    document = read(tmp_path, pdf([table(rows, *style)]))
+    document = read(pdf([table(rows, *style)]))
     assert rows_of(document) == rows
 
 
-def test_a_table_that_is_drawn_by_columns_has_rows(tmp_path: Path) -> None:
+def test_a_table_that_is_drawn_by_columns_has_rows() -> None:
     """Cells with figures are not columns of text, even if the file has the columns in turn."""
     cells = [
         (72 + 90 * column, 200 + 14 * i, row[column])
         for column in range(4) for i, row in enumerate(PORTS) if row[column]
     ]  # fmt: skip
-    assert rows_of(read(tmp_path, pdf([texts(*cells)]))) == PORTS
+    assert rows_of(read(pdf([texts(*cells)]))) == PORTS
 
 
 @pytest.mark.parametrize("place", ["TOP", "MIDDLE", "BOTTOM"])
-def test_lines_of_a_cell_are_joined(tmp_path: Path, place: str) -> None:
+def test_lines_of_a_cell_are_joined(place: str) -> None:
     """A row with space around it is one row, whatever the place of its cells."""
     rows = [
         ["Port", "Ships\nin 1912", "Fee", "Remark"],
@@ -260,12 +256,12 @@ def test_lines_of_a_cell_are_joined(tmp_path: Path, place: str) -> None:
         ],
         ["Libau\n(Liepaja)", "9", "115", ""],
     ]
-    document = read(tmp_path, pdf([table(rows, ("VALIGN", (0, 0), (-1, -1), place))]))
+    document = read(pdf([table(rows, ("VALIGN", (0, 0), (-1, -1), place))]))
     right = [[cell.replace("-\n", "").replace("\n", " ") for cell in row] for row in rows]
     assert rows_of(document) == right
 
 
-def test_drawn_lines_separate_cells(tmp_path: Path) -> None:
+def test_drawn_lines_separate_cells() -> None:
     """Lines decide, not gaps: of rows, of columns with hardly a gap, of merged cells."""
     rows = [
         ["Port", "Ships", "", "Remark"],
@@ -280,7 +276,7 @@ def test_drawn_lines_separate_cells(tmp_path: Path) -> None:
         ("TOPPADDING", (0, 0), (-1, -1), 0), ("BOTTOMPADDING", (0, 0), (-1, -1), 0),
     ]  # fmt: skip
     right = [[cell.replace("\n", " ") for cell in row] for row in rows]
-    assert rows_of(read(tmp_path, pdf([table(rows, *style)]))) == right
+    assert rows_of(read(pdf([table(rows, *style)]))) == right
 
 
 @pytest.mark.parametrize(
@@ -300,25 +296,25 @@ def test_drawn_lines_separate_cells(tmp_path: Path) -> None:
          "|1912||1913|\nLamp|Sold|Price|Sold|Price\nGenie||3.50|5|\nReading|7|12||9"),
     ],
 )  # fmt: skip
-def test_tables_without_space_between_rows(tmp_path: Path, lines: list[str], right: str) -> None:
+def test_tables_without_space_between_rows(lines: list[str], right: str) -> None:
     """Common gaps of rows separate cells; small letters continue cells, figures do not."""
     cells = [
         (72 + 80 * column, 200 + 12 * i, cell)
         for i, line in enumerate(lines) for column, cell in enumerate(line.split("|")) if cell
     ]  # fmt: skip
     prose = [(72, y, f"{PROSE} and further, to the end of it") for y in (150, 162, 300, 312)]
-    text = read(tmp_path, pdf([texts(*prose[:2], *cells, *prose[2:])])).text
+    text = read(pdf([texts(*prose[:2], *cells, *prose[2:])])).text
     assert "\n".join(line for line in text.splitlines() if "fox" not in line and line) == (
         right.replace("|", "\t")
     )
 
 
-def test_a_head_over_two_columns_keeps_the_grid(tmp_path: Path) -> None:
+def test_a_head_over_two_columns_keeps_the_grid() -> None:
     """Text over several columns is in the first of them; rows on the next page have the grid."""
     rows = [["Port", "North and south", "", "Fee"], ["", "North", "South", "in marks"]]
     rows += [[f"Port {i}", f"{i}", f"{i * i}" if i % 2 else "", f"{3 * i}"] for i in range(9)]
     span = ("SPAN", (1, 0), (2, 0))
-    document = read(tmp_path, pdf([table(rows, span), table(rows[5:])]))
+    document = read(pdf([table(rows, span), table(rows[5:])]))
     assert rows_of(document) == rows + rows[5:]
 
 
@@ -335,15 +331,13 @@ def test_a_head_over_two_columns_keeps_the_grid(tmp_path: Path) -> None:
          ("", PROSE), ("Wax", PROSE), ("", PROSE)],
     ],
 )  # fmt: skip
-def test_lists_contents_and_code_are_not_tables(
-    tmp_path: Path, lines: list[tuple[str, ...]]
-) -> None:
+def test_lists_contents_and_code_are_not_tables(lines: list[tuple[str, ...]]) -> None:
     """Gaps behind markers, before page numbers and in code are blanks; rows of dots are `…`."""
     cells = [
         (72 + (0, 60, 400)[column], 200 + 12 * i, cell)
         for i, line in enumerate(lines) for column, cell in enumerate(line) if cell
     ]  # fmt: skip
-    text = read(tmp_path, pdf([texts(*cells)])).text
+    text = read(pdf([texts(*cells)])).text
     assert "\t" not in text
     words = " ".join(" ".join(line) for line in lines).replace(". " * 9 + ".", "…").split()
     assert text.split() == words
@@ -353,13 +347,10 @@ def test_lists_contents_and_code_are_not_tables(
     ("markup", "right"),
     [
         ("10<super>6</super> tons at 5 x 10<super>-3</super>.", "10^6 tons at 5 x 10^-3."),
-        ("H<sub>2</sub>O and CO<sub>2</sub> in air", "H2O and CO2 in air"),
         ("a note<super>3</super>, a word.<super>12</super> Next", "a note^3, a word.^12 Next"),
         ("in 2007<super>1</super> and 2008", "in 2007^1 and 2008"),
         ("the 1<super>st</super> and 22<super>nd</super> time", "the 1st and 22nd time"),
-        ("<super>1</super>See Smith", "^1 See Smith"),
         ("dated by <super>14</super>C, 1912", "dated by 14C, 1912"),
-        ("m<super>2</super>s<super>-1</super> and kg/m<super>3</super>", "m^2 s^-1 and kg/m^3"),
         ("log<sub>10</sub>5 and 101<sub>2</sub>", "log10 5 and 101_2"),
         ("SO<sub>4</sub><super>2-</super> ions", "SO4^2- ions"),
         ("x<super>n+1</super> or x<super>2</super>", "x^(n+1) or x^2"),
@@ -369,7 +360,7 @@ def test_lists_contents_and_code_are_not_tables(
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("size", [6, 8])
-def test_raised_figures_have_a_sign(tmp_path: Path, markup: str, right: str, size: int) -> None:
+def test_raised_figures_have_a_sign(markup: str, right: str, size: int) -> None:
     """Raised figures never run into the number before them; lowered ones touch their letters."""
     markup = markup.replace("<super>", f'<super size="{size}" rise="{size / 2}">')
     markup = markup.replace("<sub>", f'<sub size="{size}" rise="{size / 3}">')
@@ -379,35 +370,21 @@ def test_raised_figures_have_a_sign(tmp_path: Path, markup: str, right: str, siz
         line.wrapOn(canvas, 400, 100)
         line.drawOn(canvas, 72, 600)
 
-    assert read(tmp_path, pdf([draw])).text == right
-
-
-def sized(*parts: tuple[float, float, float, str]) -> Draw:
-    """Returns a function that draws texts of several sizes: points from left and top, size."""
-
-    def draw(canvas: Canvas) -> None:
-        for x, y, size, text in parts:
-            canvas.setFont("Helvetica", size)
-            canvas.drawString(x, HEIGHT - y, text)
-
-    return draw
+    assert read(pdf([draw])).text == right
 
 
 @pytest.mark.parametrize(
     ("parts", "right"),
     [
-        ([(72, 99, 10, "take 2"), (103.2, 95, 7, "1"), (103.2, 102.5, 7, "4"), (110, 99, 10, "c")],
+        ([(72, 99, "take 2"), (103.2, 95, "1", 7), (103.2, 102.5, "4", 7), (110, 99, "c")],
          "take 2 1/4 c"),
-        ([(72, 99, 10, "add"), (93, 95, 7, "3"), (93, 102.5, 7, "4"), (101, 99, 10, "cup")],
-         "add 3/4 cup"),
-        ([(72, 99, 10, "km"), (72, 120, 10, "last"), (85.3, 95.5, 6, "2")], "km^2\nlast"),
+        ([(72, 99, "add"), (93, 95, "3", 7), (93, 102.5, "4", 7), (101, 99, "cup")], "add 3/4 cup"),
+        ([(72, 99, "km"), (72, 120, "last"), (85.3, 95.5, "2", 6)], "km^2\nlast"),
     ],
 )  # fmt: skip
-def test_stacked_figures_are_fractions(
-    tmp_path: Path, parts: list[tuple[float, float, float, str]], right: str
-) -> None:
+def test_stacked_figures_are_fractions(parts: list[Drawn], right: str) -> None:
     """Small figures above each other are a fraction; marks may follow later in the file."""
-    assert read(tmp_path, pdf([sized(*parts)])).text == right
+    assert read(pdf([texts(*parts)])).text == right
 
 
 def rendered(mode: int) -> Draw:
@@ -455,9 +432,9 @@ def cropped(canvas: Canvas) -> None:
         texts((72, 200, "SECRET", 0.1)),
     ],
 )  # fmt: skip
-def test_text_that_is_not_seen_is_a_loss(tmp_path: Path, draw: Draw) -> None:
+def test_text_that_is_not_seen_is_a_loss(draw: Draw) -> None:
     """Invisible, white, tiny and cropped text is left out, and its characters are counted."""
-    document = read(tmp_path, pdf([both(draw, texts((72, 99, "Seen.")))]))
+    document = read(pdf([both(draw, texts((72, 99, "Seen.")))]))
     assert document.text == "Seen."
     loss = lost(document, "hidden text")
     assert (loss.characters, loss.place) == (6, "p. 1")
@@ -471,9 +448,9 @@ def test_text_that_is_not_seen_is_a_loss(tmp_path: Path, draw: Draw) -> None:
         lambda canvas: (scan(["x"])(canvas), rendered(3)(canvas)),  # read by OCR before
     ],
 )  # fmt: skip
-def test_text_that_is_seen_is_no_loss(tmp_path: Path, draw: Draw) -> None:
+def test_text_that_is_seen_is_no_loss(draw: Draw) -> None:
     """White text on a dark ground, and the text layer of a scan, are read."""
-    document = read(tmp_path, pdf([both(draw, texts((72, 99, "Seen.")))]))
+    document = read(pdf([both(draw, texts((72, 99, "Seen.")))]))
     assert sorted(document.text.split()) == ["SECRET", "Seen."]
     assert not any(loss.what == "hidden text" for loss in document.losses)
 
@@ -509,7 +486,7 @@ def page_pdf(
 
 
 @pytest.mark.parametrize("off", [b"[7 0 R]", b"[]"])
-def test_hidden_layers_are_losses(tmp_path: Path, off: bytes) -> None:
+def test_hidden_layers_are_losses(off: bytes) -> None:
     """Text of a layer that is switched off is left out."""
     shown = (
         b"BT /F 12 Tf 72 700 Td (Seen) Tj ET /OC /L BDC BT /F 12 Tf 72 600 Td (SECRET) Tj ET EMC"
@@ -517,7 +494,7 @@ def test_hidden_layers_are_losses(tmp_path: Path, off: bytes) -> None:
     settings = b"/OCProperties<</OCGs[7 0 R]/D<</ON[]/OFF%s>>>>" % off
     layer = (b"null", b"<</Type/OCG/Name(Layer)>>")
     content = page_pdf(shown, *layer, catalog=settings, resources=b"/Properties<</L 7 0 R>>")
-    document = read(tmp_path, content)
+    document = read(content)
     if off == b"[]":
         assert document.text.split() == ["Seen", "SECRET"]
         assert document.losses == ()
@@ -528,23 +505,21 @@ def test_hidden_layers_are_losses(tmp_path: Path, off: bytes) -> None:
 
 def test_settings_of_layers_may_be_packed() -> None:
     """Compressed objects are searched for layers that are switched off."""
-    for settings, hidden in (
-        (b"1 0 <</D<</OFF [7 0 R]>>>>", True),
-        (b"1 0 <</D<</OFF[]>>>>", False),
-    ):
-        packed = stream(zlib.compress(settings), b"/Type/ObjStm/N 1/First 4/Filter/FlateDecode")
+    for off, hidden in ((b" [7 0 R]", True), (b"[]", False)):
+        settings = zlib.compress(b"1 0 <</D<</OFF%s>>>>" % off)
+        packed = stream(settings, b"/Type/ObjStm/N 1/First 4/Filter/FlateDecode")
         assert has_hidden_layers(objects_pdf(packed)) == hidden
 
 
-def test_a_page_with_only_invisible_text_is_read_with_a_note(tmp_path: Path) -> None:
+def test_a_page_with_only_invisible_text_is_read_with_a_note() -> None:
     """Letters that are drawn, or nothing at all, have a text layer, which a note reports."""
-    document = read(tmp_path, pdf([rendered(3), "Typed."]))
+    document = read(pdf([rendered(3), "Typed."]))
     assert document.text == "SECRET\n\nTyped."
     assert document.notes == ("1 of 2 pages have only invisible text, which was read",)
 
 
-def test_boxes_and_annotations_are_text_or_losses(tmp_path: Path) -> None:
-    """Boxes have their tick; drawings, signatures and files are losses; hidden fields too."""
+def test_forms_and_annotations_are_text_or_losses(tmp_path: Path) -> None:
+    """Boxes have their tick; drawings, pictures, files and hidden fields are losses."""
 
     def annotate(canvas: Canvas, kind: str, **entries: object) -> None:
         rect = PDFArray([72, 72, 90, 90])
@@ -559,27 +534,34 @@ def test_boxes_and_annotations_are_text_or_losses(tmp_path: Path) -> None:
         canvas.acroForm.choice(
             name="Port", value="Riga", options=["Riga", "Memel"], x=72, y=400, width=90, height=20
         )
+        canvas.acroForm.textfield(name="Name", value="Ada", x=72, y=350, width=90, height=20)
         canvas.acroForm.textfield(
             name="Key", value="SECRET", annotationFlags="hidden", x=72, y=300, width=90, height=20
         )
+        canvas.textAnnotation("Ask her.", Rect=(200, 600, 220, 620))
+        canvas.drawImage(ImageReader(Image.new("RGB", (9, 9))), 300, 300)
         annotate(canvas, "Ink")
         annotate(canvas, "Stamp", Contents=PDFString("Approved"))
         annotate(canvas, "FreeText", Contents=PDFString("Pay soon"))
         file = PDFDictionary({"Type": PDFName("Filespec"), "F": PDFString("costs.csv")})
         annotate(canvas, "FileAttachment", FS=file)
 
-    document = read(tmp_path, pdf([draw]))
+    with pypdfium2.PdfDocument(pdf([draw])) as file:
+        file.new_attachment("more.csv").set_data(b"a,b")
+        file.save(tmp_path / "b.pdf")
+    document = read((tmp_path / "b.pdf").read_bytes())
     assert document.text.split("\n\n") == [
-        "A form.", "Paid: ☒", "Sent: ☐", "Port: Riga", "Approved", "Pay soon"
+        "A form.", "Paid: ☒", "Sent: ☐", "Port: Riga", "Name: Ada", "Ask her.", "Approved",
+        "Pay soon",
     ]  # fmt: skip
-    assert lost(document, "annotation").place == "p. 1"
-    assert lost(document, "attachment").place == "costs.csv"
+    assert lost(document, "annotation").place == lost(document, "image").place == "p. 1"
+    assert {x.place for x in document.losses if x.what == "attachment"} == {"costs.csv", "more.csv"}
     assert lost(document, "hidden text").characters == len("Key: SECRET")
 
 
-def test_a_broken_page_is_a_loss(tmp_path: Path) -> None:
+def test_a_broken_page_is_a_loss() -> None:
     """The other pages are read, and keep their numbers."""
-    document = read(tmp_path, objects_pdf(
+    document = read(objects_pdf(
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[3 0 R 9 0 R 4 0 R]/Count 3>>",
         PAGE % (6, b""), PAGE % (7, b""),
@@ -592,37 +574,13 @@ def test_a_broken_page_is_a_loss(tmp_path: Path) -> None:
     assert place_of_span(document, Span(8, 12)) == "p. 3"
 
 
-def test_an_empty_password_needs_no_setting(tmp_path: Path) -> None:
-    """A file that only its owner's password protects is read."""
-    assert read(tmp_path, pdf(["open"], "")).text == "open"
-
-
-def test_forms_comments_pictures_and_attachments(tmp_path: Path) -> None:
-    """Form values and comments are text; pictures and attachments are losses."""
-
-    def draw(canvas: Canvas) -> None:
-        canvas.drawString(72, 700, "A form.")
-        canvas.acroForm.textfield(name="Name", value="Ada", x=72, y=600, width=90, height=20)
-        canvas.textAnnotation("Ask her.", Rect=(200, 600, 220, 620))
-        canvas.drawImage(ImageReader(Image.new("RGB", (9, 9))), 300, 300)
-
-    with pypdfium2.PdfDocument(pdf([draw])) as file:
-        file.new_attachment("costs.csv").set_data(b"a,b")
-        file.save(tmp_path / "b.pdf")
-    document = read(tmp_path, (tmp_path / "b.pdf").read_bytes())
-    assert document.text == "A form.\n\nName: Ada\n\nAsk her."
-    assert lost(document, "image").place == "p. 1"
-    assert lost(document, "attachment").place == "costs.csv"
-    assert not any(loss.characters for loss in document.losses)
-
-
-def test_words_of_tight_type_are_apart(tmp_path: Path) -> None:
+def test_words_of_tight_type_are_apart() -> None:
     """Gaps that pdfium does not take for blanks separate words, as in the pages of groff."""
     shown = (
         b"BT /F 10 Tf 72 700 Td (read) Tj 3.2 Tc 20.02 0 Td (,t) Tj 0 Tc 8.76 0 Td (hen) Tj"
         b" 20 0 Td (an) Tj 2.9 Tc 11.12 0 Td (yr) Tj 0 Tc 11.23 0 Td (emaining) Tj ET"
     )
-    assert read(tmp_path, page_pdf(shown)).text == "read, then any remaining"
+    assert read(page_pdf(shown)).text == "read, then any remaining"
 
 
 @pytest.mark.parametrize(
@@ -636,13 +594,13 @@ def test_words_of_tight_type_are_apart(tmp_path: Path) -> None:
     ],
 )
 def test_letters_are_those_of_the_font(
-    tmp_path: Path, letter: bytes, shown: bytes, text: str, unknown: int
+    letter: bytes, shown: bytes, text: str, unknown: int
 ) -> None:
     """Private-use characters are losses, and accents belong to the next letter."""
     names = b"1 beginbfchar <41> <%s> endbfchar 1 beginbfrange <61> <7A> <0061> endbfrange" % letter
     cmap = b"begincmap 1 begincodespacerange <00> <FF> endcodespacerange %s endcmap" % names
     shown = b"BT /F 12 Tf 72 700 Td (%s) Tj ET" % shown
-    document = read(tmp_path, page_pdf(shown, stream(cmap), font=b"/ToUnicode 6 0 R"))
+    document = read(page_pdf(shown, stream(cmap), font=b"/ToUnicode 6 0 R"))
     assert document.text == text
     assert sum(loss.characters for loss in document.losses) == unknown
 
@@ -661,7 +619,7 @@ def test_scans_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
     content = pdf(["Typed.", scan(["The lamp stands", "in the cave."])])
     for _ in range(2):
-        document = read(tmp_path, content, Pdf())
+        document = read(content, Pdf())
         assert document.text == "Typed.\n\nThe lamp stands\nin the cave."
         assert document.notes == ("1 of 2 pages were read by OCR",)
         assert document.losses == ()
@@ -680,23 +638,24 @@ def test_a_scan_names_the_extra_that_reads_it(
     with pytest.raises(UserError, match="ocr: always needs the package rapidocr"):
         load(path, loader=Pdf(ocr="always"))
     stamped = both(scan(["x"]), texts((72, HEIGHT - 20, "Downloaded.")))
-    document = read(tmp_path, pdf([*[stamped] * 3, PROSE]), Pdf())
+    document = read(pdf([*[stamped] * 3, PROSE]), Pdf())
     assert document.text == PROSE
     assert lost(document, "page without text").place == "p. 1 to p. 3"
 
 
-def test_only_the_password_opens_a_locked_pdf(tmp_path: Path) -> None:
-    """The error for a missing or wrong password explains how to set it."""
+def test_only_the_password_opens_a_locked_pdf() -> None:
+    """The error explains how to set it; a file that only its owner's password protects is read."""
+    assert read(pdf(["open"], "")).text == "open"
     content = pdf(["secret"], "key")
     with pytest.raises(UserError, match=r"a\.pdf: is locked; .*password: \$VARIABLE.*qpdf"):
-        read(tmp_path, content)
+        read(content)
     with pytest.raises(UserError, match="has another password"):
-        read(tmp_path, content, Pdf(password="other"))  # noqa: S106 -- test data
-    assert read(tmp_path, content, Pdf(password="key")).text == "secret"  # noqa: S106 -- test data
+        read(content, Pdf(password="other"))  # noqa: S106 -- test data
+    assert read(content, Pdf(password="key")).text == "secret"  # noqa: S106 -- test data
 
 
 @pytest.mark.parametrize("filters", [1, 2])
-def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, filters: int) -> None:
+def test_a_bomb_is_refused_before_it_is_unpacked(filters: int) -> None:
     """A page stream of many megabytes is refused, even if compressed twice."""
     content = b" " * (LARGEST_STREAM + 1)
     for _ in range(filters):
@@ -704,4 +663,4 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, filters: int) -
     names = b"/FlateDecode" * filters
     stream = b"4 0 obj<</Filter[%s]>>stream\n%s\nendstream" % (names, content)
     with pytest.raises(UserError, match=r"a\.pdf: a page unpacks to more than 64 MiB.*qpdf"):
-        read(tmp_path, pdf(["text"]) + stream)
+        read(pdf(["text"]) + stream)

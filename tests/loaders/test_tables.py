@@ -190,15 +190,6 @@ The ship,\nName,Dal\nHome,Borg
 The ship
 Name: Dal
 Home: Borg
-## labels beside a table
-Name,Dal,,Captain,Age\nTons,20,,Rolf,40\nHome,Borg,,Eva,41
-Name: Dal
-Tons: 20
-Home: Borg
-
-Captain | Age
-Captain: Rolf | Age: 40
-Captain: Eva | Age: 41
 ## labels with colons
 Ship:,Dal\nTons:,20\nCrew:,3
 Ship: Dal
@@ -252,7 +243,6 @@ def test_the_tables_of_a_file_have_their_own_names(name: str, suffix: str) -> No
 
 SPANS: dict[str, tuple[tuple[int, int, int, int], ...]] = {
     "rows": ((1, 0, 3, 0),),
-    "rows of the last column": ((1, 2, 2, 2),),
     "header of two rows": ((0, 0, 1, 0), (0, 1, 0, 2), (0, 3, 0, 4)),
     "header of one row": ((0, 1, 0, 2),),
     "title and sections": ((0, 0, 0, 2), (2, 0, 2, 2), (4, 0, 4, 2)),
@@ -267,12 +257,6 @@ Region: North | Town: Dal | Ships: 5
 Region: North | Town: Borg | Ships: 6
 Region: North | Town: Ask | Ships: 7
 Region: South | Town: Riga | Ships: 8
-## rows of the last column
-Town,Ships,Port\nDal,5,old\nBorg,6,\nRiga,8,new
-Town | Ships | Port
-Town: Dal | Ships: 5 | Port: old
-Town: Borg | Ships: 6 | Port: old
-Town: Riga | Ships: 8 | Port: new
 ## header of two rows
 Town,2023,,2024,\n,Ships,Crew,Ships,Crew\nBorg,6,60,7,70
 Town | 2023 |  | 2024
@@ -410,14 +394,12 @@ def test_numbers_have_the_unit_of_their_format(suffix: str) -> None:
         (1234.5, '#,##0.00 "kr"', "1234.5 kr"),
         (-5.0, '"$"#,##0.000_);[Red]("$"#,##0.000)', "-$5"),
         (12.5, "#,##0.00\\ [$€-407]", "12.5 €"),
-        (1200.0, '_("$"* #,##0.00_)', "$1200"),
         (7.0, "00000", "00007"),
         (0.000001, "0.0%", "0.0001%"),
         (1500000.0, '0.0,,"M"', "1500000"),
         (2.0, '[=1]0" ship";0" ships"', "2"),
         (0.1 + 0.2, "General", "0.3"),
         (1e20, "General", "100000000000000000000"),
-        (1.23456789e305, "General", "1.23456789e+305"),
         (-0.0, "General", "0"),
         (True, "0%", "TRUE"),
         ("007", "@", "007"),
@@ -610,7 +592,6 @@ CSV = {
     "a line with a tab": ("sep=\t\nItem\tPrice\nRope; old\t15\n", "Item: Rope; old | Price: 15", 3),
     "a mark": ("\ufeffItem;Price\nRope;1,5\n", "Item: Rope | Price: 1,5", 2),
     "bars": ("Item|Price\nRope, long|15\n", "Item: Rope, long | Price: 15", 2),
-    "tabs": ("Item\tPrice\nRope, long\t15\n", "Item: Rope, long | Price: 15", 2),
     "decimal commas": ("Item;A;B\nRope;1,5;2,5\nTar;1,5\nOil;1,0;2,0;x\n", "Item: Tar | A: 1,5", 3),
     "decimal commas only": ("Rope;22,50\nTar;31,00\nOil;2,10\n", "Tar: 31,00", 2),
     "line breaks": ('Item,Note,Price\nRope,"a\nb, c",1\nTar,d,2\n', "Item: Rope | Note: a b, c", 2),
@@ -618,7 +599,6 @@ CSV = {
     "inches": ('Item,Size,Price\nPipe,5" wide,3\nRope,"2",4\n', 'Item: Pipe | Size: 5" wide', 2),
     "an open mark": ('Item,Size,Price\nPipe,"5 wide,3\nRope,2,4\n', "Item: Rope | Size: 2", 3),
     "an open mark at first": ('Item,Size,Price\n"Pipe,5,3\nRope,2,4\n', 'Item: "Pipe | Size: 5', 2),
-    "stacked tables": ("Ship;Tons\nDal;2\n\nCaptain;Age\nRolf;4\n", "Captain: Rolf | Age: 4", 5),
     "digits": (
         "Item,Code,Size\nRope,007,0.30000000000000004\nTar,1E+20,12345678901234567\n",
         "Item: Tar | Code: 1E+20 | Size: 12345678901234567", 3,
