@@ -61,6 +61,7 @@ def test_the_reader_answers_with_the_trained_model(folder: Path) -> None:
 
 
 def test_a_resumed_training_ends_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other settings do not resume it."""
     settings = folder / "settings.json"
     result = run_recipe("answers", settings, folder / "whole")
     count = 0
@@ -76,6 +77,9 @@ def test_a_resumed_training_ends_the_same(folder: Path, monkeypatch: pytest.Monk
         with pytest.raises(KeyboardInterrupt):
             run_recipe("answers", settings, folder / "parts")
     assert len(read_lines(folder / "parts.unfinished/steps/log.jsonl")) == 5
+    (folder / "other.json").write_text(json.dumps({**SETTINGS, "seed": 2}))
+    with pytest.raises(UserError, match="--update starts over"):
+        run_recipe("answers", folder / "other.json", folder / "parts")
     run_recipe("answers", settings, folder / "parts")
     expected, resumed = (
         (folder / name / "answers/weights.safetensors").read_bytes() for name in ("whole", "parts")
@@ -187,15 +191,3 @@ def test_a_quantised_graph_is_a_base(tmp_path: Path) -> None:
     for name, value in base.encoder.state_dict().items():
         expected = model.bert.state_dict()[name]
         assert (value - expected).abs().max() < 0.01 * expected.abs().max()
-
-
-def test_other_settings_resume_no_training(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(self: Progress, failed: bool = False) -> None:  # noqa: ARG001 -- the signature of the method
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Progress, "example", stop)
-    with pytest.raises(KeyboardInterrupt):
-        run_recipe("answers", folder / "settings.json", folder / "made")
-    (folder / "settings.json").write_text(json.dumps({**SETTINGS, "seed": 2}))
-    with pytest.raises(UserError, match="--update starts over"):
-        run_recipe("answers", folder / "settings.json", folder / "made")

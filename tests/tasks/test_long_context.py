@@ -103,7 +103,6 @@ FAULTY: list[tuple[str, Row | str, str]] = [
     ("infinite_bench/code_run", INFINITE | {"id": 2}, ":2: field 'answer' must be a number"),
     ("infinite_bench/code_run", INFINITE | {"answer": 7}, ":2: field 'input' must contain a call"),
     ("infinite_bench/code_debug", INFINITE, ":2: field 'answer' must be one of the options"),
-    ("infinite_bench/math_calc", {"context": "x"}, ":2: field 'input' is missing"),
     ("loogle/shortdep_qa", {"input": "He.", "qa_pairs": "none"}, ":2: field 'qa_pairs' must be"),
     ("loogle/shortdep_cloze", {"input": "x", "qa_pairs": [{"Q": "a", "A": "b"}]}, ":2: field 'A'"),
 ]  # fmt: skip

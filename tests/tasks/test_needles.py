@@ -129,11 +129,6 @@ def test_prompts_of_helmet_equal_those_of_the_official_code(name: Any, tmp_path:
          "1.*is not a row of helmet/json_kv"),
         ("kilt_nq", "kilt/nq-dev-multikilt_1000_k50_dep6", {"question": "?", "ctxs": [{}]},
          "1.*is not a row of helmet/kilt_nq: has no field 'title'"),
-        ("ruler_niah_mk_2", "ruler/niah_multikey_2/validation_8192", {"query": "q", "context": "c"},
-         "1.*has no field 'type_needle_v'"),
-        ("msmarco_rerank_psg", "msmarco/test_reranking_data_k50_dep3",
-         {"qid": "1", "query": "q", "ctxs": [{"id": "1", "title": "t", "text": "x"}]},
-         "1.*has no field 'label'"),
     ],
 )  # fmt: skip
 def test_a_row_of_another_version_of_helmet_names_file_line_and_field(

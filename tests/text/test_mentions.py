@@ -18,7 +18,6 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
     ),
     ("DR. NO", "He told Dr. No that no one knew Doctor No.", ["Dr. No", "Doctor No"]),
     ("Captain", "Ask the Captain, captain.", ["Captain"]),
-    ("Don Vito Corleone", "Then Don Corleone and Vito spoke.", ["Don Corleone", "Vito"]),
     # Cues.
     ("HARRY", "HARRY: Where have they gone?", ["HARRY"]),
     ("HARRY", "          HARRY (V.O.)\n   Hm.\n\tHARRY (CONT'D):\n", ["HARRY", "HARRY"]),
@@ -30,25 +29,21 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
     ("harry", "We saw Harry and HARRY but no harry.", ["Harry", "HARRY"]),
     ("HARRY", "where is harry\nharry is here", ["harry", "harry"]),
     ("Will", "We saw Will, who will come. Will she? I will. Will you? He will.", ["Will"]),
-    ("Will", "We saw Will. We told Will. Will came; he will stay.", ["Will"] * 3),
     ("Hope", "I HOPE SO.\nI hope so. So Hope said, I hope.", ["Hope"]),
     ("Rose", "He rose. WILL and ROSE enter. He rose.", ["ROSE"]),
     # Complete words.
     ("Ann", "Anna saw Ann and _Ann_ with Hannah, Ann-Marie, Mary-Ann, ex-Ann.", ["Ann"] * 3),
     ("Brien", "We met O'Brien, and l’Brien, and Brien.", ["Brien", "Brien"]),
-    ("Harry", "the Harrys", []),
     # Initials, hyphens, apostrophes.
     ("Harry Potter", "So Harry J. Potter and H. Potter came.", ["Harry J. Potter", "H. Potter"]),
     ("J. R. Ewing", "It is J. R. Ewing. It is J. or R. here.", ["Ewing"]),
     ("E.T.", "It is E.T. here, or ET.", ["E.T", "ET"]),
     ("Jean-Luc Picard", "So Jean-Luc or Jean Luc Picard.", ["Jean-Luc", "Jean Luc Picard"]),
-    ("Mary Jane", "So Mary-Jane, or Mary.", ["Mary-Jane", "Mary"]),
     ("R2-D2", "See R2-D2, R2D2, and D2.", ["R2-D2", "R2D2"]),
     ("O'Brien", "See O’Brien, OBRIEN.", ["O’Brien", "OBRIEN"]),
     ("Carl van Loon", "So van Loon and Carl van Loon.", ["Loon", "Carl van Loon"]),
     # Marks, and other scripts.
     ("Zoë", "So Zoe, Zoë, ZOË and Zoe\u0308!", ["Zoe", "Zoë", "ZOË", "Zoe\u0308"]),
-    ("Zoe", "So Zoë and Zoë's.", ["Zoë", "Zoë"]),
     ("SOREN", "So Søren.", ["Søren"]),
     ("Алёна", "Вот АЛЕНА и Алёна, не Алёнка.", ["АЛЕНА", "Алёна"]),
     ("Søren", "So Sø\u00adren and \uff33øren.", ["Sø\u00adren", "\uff33øren"]),
@@ -60,7 +55,6 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
     ("محمّد", "قال محمد نعم، محمّد", ["محمد", "محمّد"]),
     ("张伟", "张伟说你好。我见张伟了。", ["张伟", "张伟"]),
     # Descriptions instead of names, and names with additions.
-    ("THE JOKER", "He saw the Joker, a joker.", ["Joker"]),
     ("Agent 47", "So Agent 47 sees Agent 48 and 47 people.", ["Agent 47"]),
     ("THE MAN IN BLACK", "So the Man in Black is a man. A MAN came.", ["Man in Black"]),
     ("OLD MAN", "So the Old Man spoke. A MAN is an old man.", ["Old Man"]),
@@ -73,13 +67,11 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
     # Relatives.
     ("Harry Potter", "He and James Potter; Lily Potter's son.", []),
     ("Harry Potter", "He met Harry Osborn. He met Harry, Professor Lupin.", ["Harry"]),
-    ("Harry Potter", "JAMES POTTER\nNo.\nHARRY OSBORN\nNo.\n", []),
     ("Harry Potter", "So Harry James Potter met J. Potter.", ["Harry James Potter"]),
     ("Harry Potter", "When Potter came, Mr. Potter left.", ["Potter", "Mr. Potter"]),
     ("Harry", "So Harry Potter met Harry Osborn.", ["Harry", "Harry"]),
     # Nothing.
     ("", "Harry", []),
-    ("?! ()", "Harry", []),
     ("Who is the man that Harry saw at the gate? " * 3, "Harry", []),
 )  # fmt: skip
 

@@ -173,7 +173,8 @@ def test_two_processes_have_the_results_of_one(place: Path, pipeline: str) -> No
         while not list(place.glob("two.unfinished/*/checkpoint-6/.whole")):
             assert launcher.poll() is None, "it ended before it was killed"
             time.sleep(0.01)
-        for process in _children(launcher.pid):
+        children = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text()
+        for process in map(int, children.split()):
             os.kill(process, signal.SIGKILL)
         launcher.communicate(timeout=60)
     with launched(place, pipeline, "two", *SETS) as launcher:
@@ -200,8 +201,3 @@ def test_two_processes_report_an_error_once(place: Path) -> None:
     assert errors.count("there is no such file or folder") == 1
     assert errors.count("Traceback") == 1  # that of the launcher
     assert not list(place.glob("two*"))
-
-
-def _children(process: int) -> list[int]:
-    listing = Path(f"/proc/{process}/task/{process}/children").read_text()
-    return [int(number) for number in listing.split()]

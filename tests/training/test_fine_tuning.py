@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import read_lines
@@ -18,7 +19,7 @@ from lookup_task import (
     write_rows,
 )
 
-from leporello.api import Trained, run
+from leporello.api import run
 from leporello.config import load_config
 from leporello.core.errors import UserError
 from leporello.core.training import Training, TuningJob, TuningResult
@@ -37,18 +38,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def scored(place: Path, trained: Trained, out: Path) -> float:
-    files = [place / "mine.yaml", trained.config]
-    names = ([trained.pipeline], ["lookup"])
-    [result] = run(*names, config=files, split="test", out=out, workers=0).results
-    return result.scores["exact_match"]
-
-
 @pytest.mark.parametrize("pipeline", ["t5", "bert"])
 def test_a_tiny_model_learns_what_is_found(place: Path, tmp_path: Path, pipeline: str) -> None:
     """TF-IDF finds the answer in one of 40 chunks; exact match rises from 25 to above 90."""
-    trained_reader = trained(place, pipeline, tmp_path / "model")
-    assert scored(place, trained_reader, tmp_path / "run") > 90
+    reader = trained(place, pipeline, tmp_path / "model")
+    options: Any = {"config": [place / "mine.yaml", reader.config], "split": "test", "workers": 0}
+    [result] = run([reader.pipeline], ["lookup"], out=tmp_path / "run", **options).results
+    assert result.scores["exact_match"] > 90
     record = json.loads((tmp_path / "model/training.json").read_text())
     losses = [r["validation_loss"] for [*rows] in record["curves"].values() for r in rows
               if "validation_loss" in r]  # fmt: skip

@@ -150,7 +150,6 @@ def test_a_search_resumes_after_a_kill_with_the_same_result(folder: Path) -> Non
     ("options", "message"),
     [
         (["lead", "--task", "rows"], "lead has no choices: give some by --set"),
-        (["mine", "--task", "row"], "there is no task 'row'; did you mean 'rows'"),
         (["mine", "--task", "rows", "--metric", "exact_mach"], "did you mean 'exact_match'"),
         (["mine", "--task", "rows", "--budget", "soon"], "must be a time, dollars or points: 30m"),
         (["mine", "--task", "rows", "--budget", "0 runs"], "too small for one point"),
@@ -167,7 +166,6 @@ def test_a_search_resumes_after_a_kill_with_the_same_result(folder: Path) -> Non
         (["mine", "--task", "rows", "--out", "here"], "must be a YAML file, such as here.yaml"),
         (["mine", "--task", "rows", "--set", "reader={class: ./broken.py:Broken}", "--set",
           "retriever.k=1,2"], "24 of 24 examples failed with the pipeline as declared; the reader"),
-        (["mine", "--task", "rows", "--set", "retriever.q=1,2"], "First has no parameter 'q'"),
         (["mine", "--task", "rows", "--set", "chunker={range: [1, 2]}"], "stage cannot be a range"),
     ],
 )  # fmt: skip
