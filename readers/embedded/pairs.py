@@ -34,9 +34,9 @@ _MONTHS = (
 _MONTH = "|".join(_MONTHS)
 _DATE = re.compile(
     rf"(?:(?P<day>\d{{1,2}})\s+)?(?:(?P<month>{_MONTH})\s+)?(?:(?P<day_after>\d{{1,2}}),?\s+)?"
-    r"(?<!\d)(?P<year>1\d{3}|20\d{2}|[2-9]\d{2})"
+    r"(?<!\d)(?P<year>1\d{3}|20\d{2}|[1-9]\d{2})"
     # Texts from the web have glued dates, such as `13 May 194018 January 1989`.
-    rf"(?=\D|$|\d{{1,2}}\s(?:{_MONTH}))(?!,\d)",
+    rf"(?=\D|$|\d{{1,2}}\s(?:{_MONTH}))(?!,\d)(?P<before_christ>\s?B\.?C\b)?",
     re.IGNORECASE,
 )
 _PASSAGES = 3  # passages about a name that are read
@@ -159,7 +159,9 @@ def _dated(
 ) -> tuple[tuple[int, ...], Candidate | None]:
     """Returns the date that answers a question about a name, and its place."""
     for candidate in _about(encoder, question, name, passages)[:_CANDIDATES]:
-        if match := _DATE.search(candidate.text):
+        # The span of `350 BC` may end before its era.
+        text = passages[candidate.passage][candidate.start : candidate.end + len(" B.C.")]
+        if match := _DATE.search(text):
             return _parts(match), candidate
     return (), None
 
@@ -179,6 +181,7 @@ def _about(encoder: Encoder, question: str, name: str, passages: Sequence[str]) 
 
 def _parts(date: re.Match[str]) -> tuple[int, ...]:
     """Returns year, month and day, as far as a date has them."""
+    year = int(date["year"]) * (-1 if date["before_christ"] else 1)
     month = (_MONTHS.index(date["month"].lower()) + 1,) if date["month"] else ()
     day = date["day"] or date["day_after"]
-    return (int(date["year"]), *month, *((int(day),) if month and day else ()))
+    return (year, *month, *((int(day),) if month and day else ()))

@@ -41,6 +41,8 @@ LIVES = (
     "Bo Ray was a painter, born in York on 7 June 1855. He knew Ann Lee.",
     "Cy Gray (13 May 194018 January 1989) was a singer from Leeds.",
     "Di Hart was a judge who lived in York.",
+    "Ed Orr was a poet, born in 350 BC in Rome.",
+    "Fy Ash was a cook, born in 120 BC in Rome.",
 )
 
 
@@ -57,6 +59,7 @@ def _read(question: str) -> Output:
     [
         ("Who was born first, Ann Lee or Bo Ray?", "Bo Ray", "7 June 1855"),
         ("Who was born later, Ann Lee or Bo Ray?", "Ann Lee", "4 May 1861"),
+        ("Who was born first, Fy Ash or Ed Orr?", "Ed Orr", "350 BC"),
         ("Who is younger, Cy Gray or Ann Lee?", "Cy Gray", "13 May 194018 January 1989"),
     ],
 )
