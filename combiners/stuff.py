@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import Literal
 
 from leporello.core.calls.answers import is_answer, with_more
@@ -137,9 +136,9 @@ class NestedQuestions(LearnsReferences):
             nested = Nested.of(question)
         if not outputs or not (output := (yield from self._answer(example, question))):
             return None
-        # The answer is right if the answers to all questions are.
+        # As sure as the least sure of them: their product is 0.39 for answers with an F1 of 0.53.
         probabilities = [o.probability for o in (*outputs, output) if o.probability is not None]
-        confidence = prod(probabilities) if len(probabilities) > len(outputs) else None
+        confidence = min(probabilities) if len(probabilities) > len(outputs) else None
         return with_more(output.text, confidence=confidence)
 
     def _answer(self, example: Example, question: str) -> Asking[Output | None]:

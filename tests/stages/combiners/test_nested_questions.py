@@ -32,7 +32,7 @@ def test_the_last_question_contains_the_answer_to_the_inner_one() -> None:
         AUTHOR: Output("Ann Lee", 3.0, probability=0.5),
         BORN: Output("Hull", 2.0, probability=0.8),
     }
-    expected = {"answer": "Hull", "confidence": 0.4}
+    expected = {"answer": "Hull", "confidence": 0.5}
     assert _answers(outputs) == (expected, [AUTHOR, BORN])
 
 
