@@ -104,6 +104,12 @@ def environment_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield
 
 
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives a test the empty cache `cache` in its temporary folder."""
+    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """Function that returns the folder of a tiny model, such as `t5`, and saves it when needed."""

@@ -214,8 +214,6 @@ def test_a_sweep_over_k_indexes_once(work: Workplace) -> None:
     calls = [work.calls_of(None, work.pipeline(k=k), document) for k in (1, 2, 3)]
     assert calls == [ALL, NOTHING, NOTHING]
     assert work.calls_of(None, work.pipeline(power=2.0), document) == {"index": 1}
-    assert work.calls_of(None, work.pipeline(power=1), document) == {"index": 1}
-    assert work.calls_of(None, work.pipeline(size=3), document) == {"chunks": 1, "index": 1}
 
 
 def test_nested_retrievers_share_an_index_too(work: Workplace) -> None:

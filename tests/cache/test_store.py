@@ -264,8 +264,10 @@ def test_a_time_limit_is_not_a_disk_error(
         calls[method]()
 
 
-def test_an_entry_has_a_kind_and_a_recipe(stored: Cache) -> None:
+def test_an_entry_is_a_safetensors_file_with_a_kind_and_a_recipe(stored: Cache) -> None:
     [entry] = stored.entries()
+    with safe_open(entry.path, "numpy") as file:
+        assert np.array_equal(file.get_tensor("weights"), VALUE["weights"])
     assert (entry.kind, entry.size) == ("index", entry.path.stat().st_size)
     assert recipe_of(entry) == RECIPE
     assert abs(entry.last_use - time.time()) < HOUR
@@ -352,9 +354,3 @@ def test_partial_files_are_removed_after_an_hour(tmp_path: Path) -> None:
     assert cache.remove(cache.surplus(10**9)) == []
     assert not any(partial.exists() for partial in partials)
     assert len(list(cache.entries())) == 11
-
-
-def test_an_entry_is_a_safetensors_file(stored: Cache) -> None:
-    with safe_open(file_of(stored), "numpy") as file:
-        assert np.array_equal(file.get_tensor("weights"), VALUE["weights"])
-        assert json.loads(file.metadata()["recipe"]) == RECIPE

@@ -101,19 +101,10 @@ def test_faults_of_a_placement_are_reported_with_their_lines(tmp_path: Path) -> 
     assert [line[: len(want)] for line, want in zip(lines, wanted, strict=True)] == wanted
 
 
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("ray://head:10001", "must be `auto`, HOST or HOST:PORT"),
-        ("head:port", "must be `auto`, HOST or HOST:PORT"),
-        ("head:70000", "must be `auto`, HOST or HOST:PORT"),
-        ("::1", "must be `auto`, HOST or HOST:PORT"),
-    ],
-)
-def test_an_invalid_address_of_a_cluster_is_refused(address: str, message: str) -> None:
-    with pytest.raises(ValueError, match=r"^address: ") as caught:
+@pytest.mark.parametrize("address", ["ray://head:10001", "head:port", "head:70000", "::1"])
+def test_an_invalid_address_of_a_cluster_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match=r"^address: .*must be `auto`, HOST or HOST:PORT"):
         Placement("ray", address=address)
-    assert message in str(caught.value)
 
 
 FAMILY = """

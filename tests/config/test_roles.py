@@ -60,7 +60,6 @@ def test_a_role_that_no_stage_names_is_not_a_fault(tmp_path: Path) -> None:
         ),
         ("reader: Lead, " + READERS, "the pipeline has a `reader` too"),
         ("readers: {words: Lead}", "needs a reader, or `answer` among its readers"),
-        ("readers: [Lead]", "must be a mapping of roles to readers, got ['Lead']"),
         ("readers: {answer: Lead, 'a b': Lead}", "must be a mapping of roles to readers"),
         ("readers: {answer: Lead, words: {class: Leed}}", "mine.readers.words.class"),
     ],

@@ -38,8 +38,6 @@ def test_explain_shows_the_sources_of_a_passage(finished_run: Path) -> None:
 PLUG = """
 import time
 from dataclasses import dataclass
-from leporello import Document, Read, Span, Chunk
-from leporello.core.passages import Passage
 
 @dataclass(frozen=True)
 class Bad:
@@ -48,8 +46,6 @@ class Bad:
     def enrich(self, document, chunks):
         match self.how:
             case "none": return None
-            case "outside": return [Chunk(document, 0, 10**6)]
-            case "other": return [Document("e", "text").chunk(0, 2)]
             case "raises": raise ValueError("cannot be summarised")
             case "hangs": time.sleep(600)
         return [*chunks] * 5000
@@ -64,8 +60,6 @@ class Searches:
 """
 FAULTS = {
     "none": "must return a list of chunks and passages",
-    "outside": "which is outside document",
-    "other": "a chunk of document 'e' for document",
     "raises": "cannot be summarised",
     "many": "returned more than",
     "searches": "passages are only searched afterwards",

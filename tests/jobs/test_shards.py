@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from row_files import json_lines as lines
 
 from leporello.cache.store import Cache
 from leporello.core.errors import ConfigError, UserError
@@ -51,10 +52,6 @@ class Stories:
 
     def fingerprint(self) -> str:
         return "1"
-
-
-def lines(rows: Iterable[dict[str, Any]]) -> bytes:
-    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
 def questions(stories: int = 7, per_story: int = 5) -> Rows:

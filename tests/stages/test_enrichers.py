@@ -2,12 +2,12 @@
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from one_example import drive
+from toy_stages import Returning
 
 from leporello import enrichers
 from leporello.chunkers import Paragraphs
@@ -17,7 +17,7 @@ from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.coverage import covered
 from leporello.core.notes import collect_notes
 from leporello.core.passages import Passage, derivation, flat_read, identity, spans_of
-from leporello.core.records import Chunk, Document, Example, Output, Read, Section
+from leporello.core.records import Chunk, Document, Example, Output, Section
 from leporello.engine.enriching import EnricherRunner
 from leporello.engine.reading import BatchReaders
 from leporello.engine.selection import select
@@ -25,21 +25,6 @@ from leporello.loaders.files import load
 from leporello.readers import Embedded
 from leporello.retrievers import BM25, All, Compress, TreeSearch
 from leporello.testing.texts import long_text
-
-
-@dataclass(frozen=True)
-class Constant:
-    """Reader whose output is always the same text."""
-
-    text: str
-    generates: bool = False
-
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        return [Output(self.text) for _ in inputs]
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        return [len(text) for text in texts]
-
 
 EMBEDDED = Embedded()
 
@@ -95,7 +80,7 @@ def test_texts_without_differences_can_be_enriched(name: str, text: str) -> None
 def test_empty_and_overlong_summaries_are_dropped(text: str) -> None:
     for enricher in (enrichers.SummaryTree(), enrichers.Gists(words=60)):
         with collect_notes() as notes:
-            assert passages(enricher, STORY, reader=Constant(text)) == []
+            assert passages(enricher, STORY, reader=Returning(Output(text))) == []
         assert "it was dropped" in notes[0]
 
 
@@ -143,7 +128,8 @@ def test_statements_and_questions_lead_to_their_unchanged_chunk() -> None:
     ],
 )
 def test_a_reader_writes_questions_statements_and_context(enricher: Any, text: str) -> None:
-    [passage, *_] = passages(enricher, FARM, size=12, reader=Constant(text, generates=True))
+    writer = Returning(Output(text), generates=True)
+    [passage, *_] = passages(enricher, FARM, size=12, reader=writer)
     assert passage.text.startswith(text.splitlines()[0].lstrip("1.- "))
 
 

@@ -39,14 +39,11 @@ tasks:
   rows: {{class: JsonLines, path: "{path}"}}
 """
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 
 def download(url: str) -> Path:
     return Location(url).copy()
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

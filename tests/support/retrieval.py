@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from leporello import Chunk, Document, Example
+from leporello import Chunk, Document, Example, Hit
+from leporello.chunkers import Parts
+from leporello.core.calls.stage_calls import divide
 
 
 def chunked(text: str, mark: str = ". ", name: str = "d") -> list[Chunk]:
@@ -25,3 +27,8 @@ def examples_of(questions: Sequence[str], chunks: Sequence[Chunk]) -> list[Examp
     """Returns examples that ask questions about the chunks' document."""
     document = chunks[0].document if chunks else Document("empty", "")
     return [Example(str(i), document, question) for i, question in enumerate(questions)]
+
+
+def reversed_parts(example: Example) -> list[Hit]:
+    """Returns the parts of a document in reverse order, for combiners that ignore ranks."""
+    return [Hit(chunk, 0.0) for chunk in reversed(divide(Parts(), example.document))]

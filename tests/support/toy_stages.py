@@ -70,6 +70,7 @@ class Returning:
     """Reader that answers every input with the same output."""
 
     output: Output
+    generates: bool = False
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         return [self.output for _ in inputs]

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import one_example
 import pytest
-from retrieval import joined
+from retrieval import joined, reversed_parts
 
 from leporello.api import UserError
 from leporello.chunkers import Parts
 from leporello.combiners import AssignAuthors, ClusterAuthors
 from leporello.core.calls.contracts import StageError
 from leporello.core.calls.stage_calls import divide
-from leporello.core.records import Document, Example, Hit, Output, Read, Span
+from leporello.core.records import Document, Example, Output, Read, Span
 
 BOTH: list[Any] = [AssignAuthors, ClusterAuthors]
 
@@ -27,14 +27,10 @@ def example(authors: Sequence[int]) -> Example:
     return Example("e", document, references=(json.dumps(list(authors)),))
 
 
-def hits(example: Example) -> list[Hit]:
-    """Returns the paragraphs in reverse order, since the combiners ignore ranks."""
-    return [Hit(chunk, 0.0) for chunk in reversed(divide(Parts(), example.document))]
-
-
 def drive(combiner: Any, example: Example, probability: Any) -> tuple[Any, list[Read]]:
     answer = lambda read: Output("", score=probability(read))  # noqa: E731 -- short
-    value, rounds = one_example.drive(combiner, example.without_gold(), hits(example), answer)
+    hits = reversed_parts(example)
+    value, rounds = one_example.drive(combiner, example.without_gold(), hits, answer)
     assert len(rounds) <= 1
     return value, [read for reads in rounds for read in reads]
 

@@ -1,13 +1,13 @@
 """Tests of combiners that decide between readers, combiners or answers."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import HERE, leporello, read_lines, write_files
 from one_example import drive, run_example
+from toy_stages import Returning
 
 from leporello.chunkers import Paragraphs
 from leporello.combiners import BestOf, ByRole, Cascade, MapReduce, Route, Stuff, Verify, When
@@ -28,42 +28,30 @@ TALE = Document(
 )
 
 
-@dataclass(frozen=True)
-class Constant:
-    """Reader whose outputs are all equal."""
-
-    text: str
-    probability: float | None = None
-    score: float | None = None
-    reads: list[Read] = field(default_factory=list)
-
-    def read(self, inputs: Sequence[Read]) -> list[Output]:
-        self.reads.extend(inputs)
-        return [Output(self.text, self.score, probability=self.probability) for _ in inputs]
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        return [1 for _ in texts]
+def constant(text: str, probability: float | None = None, score: float | None = None) -> Returning:
+    return Returning(Output(text, score, probability=probability))
 
 
 CHECK = Embedded()
-SURE, UNSURE = Constant("red", 0.9), Constant("blue", 0.2)
+SURE, UNSURE = constant("red", 0.9), constant("blue", 0.2)
 TWO = (ByRole(Stuff(), "cheap", hits=1), Stuff())
 
 
-def finished(combiner: Any, answer: Constant, /, **roles: Constant) -> ActiveExample:
+def finished(combiner: Any, answer: Returning, /, **roles: Returning) -> ActiveExample:
     stages = Pipeline(Paragraphs(size=12), BM25(k=3), answer, combiner, roles=roles)
     example = Example("e", TALE, question="What colour were the boots of the cat?")
     return run_example(stages, example)[0]
 
 
-def value_of(combiner: Any, answer: Constant, /, **roles: Constant) -> Any:
+def value_of(combiner: Any, answer: Returning, /, **roles: Returning) -> Any:
     return finished(combiner, answer, **roles).value
 
 
 def test_by_role_sets_the_role_and_the_number_of_hits() -> None:
-    cheap = Constant("red")
-    assert value_of(ByRole(Stuff(), "cheap", hits=1), SURE, cheap=cheap) == "red"
-    assert [len(read.passages) for read in cheap.reads] == [1]
+    cheap = constant("green")
+    active = finished(ByRole(Stuff(), "cheap", hits=1), SURE, cheap=cheap)
+    assert active.value == "green"
+    assert [len(read.passages) for read in _reads(active)] == [1]
     inner = ByRole(MapReduce(map_role="answer"), "cheap")
     assert {read.role for read in _reads(finished(inner, SURE, cheap=cheap))} == {"answer", "cheap"}
 
@@ -74,10 +62,10 @@ def _reads(active: ActiveExample) -> list[Read]:
 
 @pytest.mark.parametrize(
     ("cheap", "step"),
-    [(SURE, 1), (UNSURE, 2), (Constant("unanswerable", 0.9), 2), (Constant("", 0.9), 2)],
+    [(SURE, 1), (UNSURE, 2), (constant("unanswerable", 0.9), 2), (constant("", 0.9), 2)],
 )
-def test_a_cascade_continues_after_improbable_or_empty_answers(cheap: Constant, step: int) -> None:
-    active = finished(Cascade(TWO), Constant("green", 0.7), cheap=cheap)
+def test_a_cascade_continues_after_improbable_or_empty_answers(cheap: Returning, step: int) -> None:
+    active = finished(Cascade(TWO), constant("green", 0.7), cheap=cheap)
     value: Any = active.value
     assert (value["step"], len(active.calls)) == (step, step)
     assert value["way"] == [f"step {step} of 2"]
@@ -88,7 +76,7 @@ def test_a_cascade_continues_after_improbable_or_empty_answers(cheap: Constant, 
 
 
 def test_a_cascade_continues_after_an_answer_without_probability_with_a_note() -> None:
-    active = finished(Cascade(TWO), Constant("green"), cheap=Constant("red", score=5.0))
+    active = finished(Cascade(TWO), constant("green"), cheap=constant("red", score=5.0))
     way = {"step": 2, "way": ["step 2 of 2"]}
     assert active.value == {"answer": "green", "confidence": None, **way}
     assert active.notes == ["Cascade continued after step 1: its answer has no probability"]
@@ -97,9 +85,9 @@ def test_a_cascade_continues_after_an_answer_without_probability_with_a_note() -
 def test_a_cascade_with_agree_continues_after_different_answers() -> None:
     three = (ByRole(Stuff(), "cheap"), ByRole(Stuff(), "middle"), Stuff())
     cascade = Cascade(three, below=0.2, agree=True)
-    same = value_of(cascade, SURE, cheap=Constant("the red", 0.1), middle=Constant("Red.", 0.3))
+    same = value_of(cascade, SURE, cheap=constant("the red", 0.1), middle=constant("Red.", 0.3))
     assert (same["step"], same["answer"]) == (2, "Red.")
-    different = value_of(cascade, SURE, cheap=Constant("blue", 0.1), middle=Constant("green", 0.9))
+    different = value_of(cascade, SURE, cheap=constant("blue", 0.1), middle=constant("green", 0.9))
     assert different["step"] == 3
 
 
@@ -107,7 +95,7 @@ def test_best_of_chooses_by_probability() -> None:
     probable = value_of(BestOf(TWO), UNSURE, cheap=SURE)
     assert (probable["answer"], probable["confidence"]) == ("red", 0.9)
     assert [candidate["answer"] for candidate in probable["candidates"]] == ["red", "blue"]
-    assert value_of(BestOf(TWO), UNSURE, cheap=Constant("none", 0.99))["answer"] == "blue"
+    assert value_of(BestOf(TWO), UNSURE, cheap=constant("none", 0.99))["answer"] == "blue"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +153,7 @@ def test_verify_drops_or_marks_claims_that_the_passages_do_not_support() -> None
 
 def _verified(combiner: Verify, example: Example, answer: str) -> object:
     stages = Pipeline(
-        Paragraphs(size=12), BM25(k=3), Constant(answer, 0.9), combiner, roles={"check": CHECK}
+        Paragraphs(size=12), BM25(k=3), constant(answer, 0.9), combiner, roles={"check": CHECK}
     )
     return run_example(stages, example)[0].value
 
@@ -173,7 +161,7 @@ def _verified(combiner: Verify, example: Example, answer: str) -> object:
 def test_verify_with_pairs_reads_one_pair_per_passage() -> None:
     """Readers that compare two texts need pairs; one supporting passage is enough."""
     checks = Verify(Stuff(), "check", labels=("same",), pairs=True)
-    active = finished(checks, Constant("red"), check=Constant("same", 0.8))
+    active = finished(checks, constant("red"), check=constant("same", 0.8))
     pairs = [read.pair for read in _reads(active) if read.pair]
     assert len(pairs) == len(active.hits)
     assert {claim for _, claim in pairs} == {"The boots of the cat were red."}

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from official_rows import official_input, sorting_row
-from retrieval import joined
+from retrieval import joined, reversed_parts
 from row_files import write_rows
 
 from leporello.api import run
-from leporello.chunkers import FixedTokens, Parts
+from leporello.chunkers import FixedTokens
 from leporello.combiners import OrderByCoherence, OrderByMatch, OrderByPairs
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.errors import ReadError
@@ -36,15 +36,10 @@ def example(texts: Sequence[str], label: str = "") -> Example:
     return Example("e", Document("d", "\n\n".join(labelled), parts=parts))
 
 
-def hits(example: Example) -> list[Hit]:
-    """Returns the parts in reverse order, since the combiners ignore ranks."""
-    return [Hit(chunk, 0.0) for chunk in reversed(divide(Parts(), example.document))]
-
-
 def drive(
     combiner: Any, example: Example, answer: Callable[[Read], Output], search: Any = None
 ) -> tuple[str, list[list[Read]]]:
-    first = [] if search else hits(example)
+    first = [] if search else reversed_parts(example)
     return one_example.drive(combiner, example, first, answer, search)
 
 
@@ -146,10 +141,10 @@ def test_labels_that_reveal_the_given_order_are_not_read() -> None:
 def test_missing_parts_and_too_many_parts_are_refused(combiner: Any) -> None:
     many = example([f"text {n}" for n in range(301)])
     with pytest.raises(ValueError, match="use the chunker Parts and the retriever All"):
-        next(combiner.combine(many, hits(many)[:2]))
+        next(combiner.combine(many, reversed_parts(many)[:2]))
     with pytest.raises(ValueError, match="301 passages are 90,300 pairs to read"):
-        next(combiner.combine(many, hits(many)))
-    assert next(OrderByPairs(pairs="sort").combine(many, hits(many)))
+        next(combiner.combine(many, reversed_parts(many)))
+    assert next(OrderByPairs(pairs="sort").combine(many, reversed_parts(many)))
 
 
 def chain(read: Read) -> Output:

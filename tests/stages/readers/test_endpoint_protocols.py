@@ -18,10 +18,7 @@ from leporello.readers.endpoint.responses import EndpointError
 from leporello.text.typed.parse import parse
 from leporello.text.typed.schema import schema_of
 
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def message(text: str, **usage: int) -> dict[str, Any]:

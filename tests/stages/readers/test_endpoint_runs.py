@@ -36,12 +36,6 @@ def test_missing_usage_is_estimated(usage: object) -> None:
             reader.read(reads("more"))
 
 
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LEPORELLO_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 @pytest.mark.usefixtures("own_cache")
 def test_a_run_stops_when_its_budget_is_spent_and_can_be_resumed(tmp_path: Path) -> None:
     with running(reply) as server:
