@@ -214,13 +214,10 @@ def test_a_ladder(run_of: Callable[..., Path], folder: Path) -> None:
     assert compare([run_of("right", "wrong")], draws=FEW).boards[0].ladders == ()
 
 
-def test_a_directory_that_is_named_twice_is_refused(run_of: Callable[..., Path]) -> None:
+def test_unusable_directories(run_of: Callable[..., Path], tmp_path: Path) -> None:
+    """A directory that is named twice and a run without finished examples are errors."""
     error = leporello("compare", run_of("right"), run_of("right"), status=2).stderr
     assert "is named twice" in error
-
-
-def test_a_run_without_finished_examples(run_of: Callable[..., Path], tmp_path: Path) -> None:
-    """A run without finished examples is an error."""
     (tmp_path / "manifest.json").write_text((run_of("right") / "manifest.json").read_text())
     with pytest.raises(UserError, match="this run has no finished examples"):
         compare([run_of("right"), tmp_path], draws=FEW)

@@ -74,24 +74,19 @@ def test_a_run_returns_results_and_predictions(config: Path, tmp_path: Path) -> 
 
 
 def test_the_manifest_and_resolved_config_describe_the_run(config: Path, tmp_path: Path) -> None:
-    run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
+    """Later pipelines join its directory."""
+    for name in ("mine", "lead"):
+        run([name], ["rows"], config=[config], out=tmp_path / "out", workers=0)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert {"leporello", "python", "libraries", "limits", "jobs"} <= manifest.keys()
-    job = manifest["jobs"][0]
+    job, *others = manifest["jobs"]
+    assert [other["pipeline"] for other in others] == ["mine@retriever.k=2", "lead"]
     assert job["signature"]["pipeline"]["retriever"]["k1"] == 1.5
     parts = {"sources", "models", "libraries", "python"}
     assert set(job["signature"]) == {"pipeline", "task", "data", "threads", *parts}
     again = load_pipelines([tmp_path / "out" / "run.yaml"])
     [point] = again.select(["mine@retriever.k=2"])
     assert point.build().retriever.k == 2
-
-
-def test_later_pipelines_join_a_run_directory(config: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    run(["mine@retriever.k=1"], ["rows"], config=[config], out=out, workers=0)
-    run(["lead"], ["rows"], config=[config], out=out, workers=0)
-    jobs = json.loads((out / "manifest.json").read_text())["jobs"]
-    assert [job["pipeline"] for job in jobs] == ["mine@retriever.k=1", "lead"]
 
 
 def test_a_directory_with_other_files_is_left_alone(config: Path, tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """Tests of chunks around mentions, and of the retriever of the first, last and densest chunk."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from leporello import Document, Example, Hit
 from leporello.chunkers import FixedTokens, Lines, MentionWindows
@@ -22,30 +22,18 @@ PIECES = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def byte_level(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Folder of a tokenizer with several tokens per emoji."""
-    trained = Tokenizer(models.BPE())
-    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=280, initial_alphabet=alphabet, show_progress=False)
-    trained.train_from_iterator(["Jack Sparrow said some words. "] * 9, trainer)
-    folder = tmp_path_factory.mktemp("bytes")
-    trained.save(str(folder / "tokenizer.json"))
-    return str(folder)
-
-
-@pytest.mark.parametrize("model", ["words", "byte_level"])
+@pytest.mark.parametrize("model", ["words", "llama"])  # `llama` has several tokens per emoji
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(
     text=st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=50).map(" ".join),
     size=st.integers(1, 14),
 )
 def test_properties_of_chunks_around_mentions(
-    model: str, byte_level: str, text: str, size: int
+    model: str, tiny: Callable[[str], str], text: str, size: int
 ) -> None:
     """Chunks do not overlap or exceed the size, and contain all mentions."""
-    model = byte_level if model == "byte_level" else model
+    most = max(size, 12) if model == "llama" else size  # an emoji has up to 12 tokens
+    model = tiny(model) if model == "llama" else model
     document, names = Document("d", text), mentions(ComposedText.of(text), "Jack Sparrow")
     with collect_notes() as notes:
         chunks = divide(MentionWindows(size, model), document, "Jack Sparrow")
@@ -53,7 +41,6 @@ def test_properties_of_chunks_around_mentions(
     assert all(chunk.text and chunk.text == chunk.text.strip() for chunk in chunks)
     assert all(before.end <= after.start for before, after in pairwise(chunks))
     starts = [int(start) for start, _ in document.tokens(tokenizer(model))]
-    most = max(size, 12) if model == byte_level else size  # an emoji has up to 12 tokens
     for chunk in chunks:
         assert sum(chunk.start <= start < chunk.end for start in starts) <= most
         assert any(chunk.start <= mention.start < chunk.end for mention in names)

@@ -37,13 +37,17 @@ SURE, UNSURE = constant("red", 0.9), constant("blue", 0.2)
 TWO = (ByRole(Stuff(), "cheap", hits=1), Stuff())
 
 
-def finished(combiner: Any, answer: Returning, /, **roles: Returning) -> ActiveExample:
+ASKED = Example("e", TALE, question="What colour were the boots of the cat?")
+
+
+def finished(
+    combiner: Any, answer: Returning, /, example: Example = ASKED, **roles: Any
+) -> ActiveExample:
     stages = Pipeline(Paragraphs(size=12), BM25(k=3), answer, combiner, roles=roles)
-    example = Example("e", TALE, question="What colour were the boots of the cat?")
     return run_example(stages, example)[0]
 
 
-def value_of(combiner: Any, answer: Returning, /, **roles: Returning) -> Any:
+def value_of(combiner: Any, answer: Returning, /, **roles: Any) -> Any:
     return finished(combiner, answer, **roles).value
 
 
@@ -152,10 +156,7 @@ def test_verify_drops_or_marks_claims_that_the_passages_do_not_support() -> None
 
 
 def _verified(combiner: Verify, example: Example, answer: str) -> object:
-    stages = Pipeline(
-        Paragraphs(size=12), BM25(k=3), constant(answer, 0.9), combiner, roles={"check": CHECK}
-    )
-    return run_example(stages, example)[0].value
+    return finished(combiner, constant(answer, 0.9), example, check=CHECK).value
 
 
 def test_verify_with_pairs_reads_one_pair_per_passage() -> None:

@@ -198,8 +198,6 @@ def test_an_answer_that_matches_no_choice_is_not_changed(reply_text: str, text: 
         ({"base_url": "http://x/v1/chat/completions"}, "must not contain /chat/completions"),
         ({"model": " "}, "model is empty"),
         ({"mode": "completions", "system": "Be brief."}, "system needs mode 'chat'"),
-        ({"stop": ("",)}, "empty string"),
-        ({"prompt": "{question}"}, "has no {context}"),
         ({"budget_dollars": 1.0}, "budget_dollars needs prices"),
         ({"cache_prompts": True}, "cache_prompts needs mode 'messages'"),
         ({"mode": "completions", "batch": True}, "batch needs mode"),

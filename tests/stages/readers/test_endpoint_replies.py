@@ -53,13 +53,12 @@ THOUGHT: Mapping[str, Fields] = {
         "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {}}],
     },
     "vLLM": chat("\n\nMrs. Pell", reasoning="Hm.", reasoning_content="Hm.", tool_calls=[]),
-    "vLLM, older": chat("Mrs. Pell", reasoning_content="Hm."),
+    "vLLM, older; DeepSeek": chat("Mrs. Pell", reasoning_content="Hm."),
     "vLLM, without a parser": chat("<think>\nHm.\n</think>\n\nMrs. Pell"),
     "SGLang": {**chat("Mrs. Pell", reasoning_content="Hm.", tool_calls=None), "metadata": {}},
     "llama.cpp": {**chat("Mrs. Pell", reasoning_content="Hm."), "timings": {"prompt_n": 9}},
     "Ollama": {**chat("Mrs. Pell", reasoning="Hm."), "system_fingerprint": "fp_ollama"},
     "Ollama, thinking": chat("Mrs. Pell", thinking="Hm."),
-    "LM Studio": {**chat("Mrs. Pell", reasoning_content="Hm."), "stats": {}},
     "TGI": {**chat("Mrs. Pell"), "object": "", "model": "m", "system_fingerprint": "3.3"},
     "OpenRouter": chat(
         "Mrs. Pell", reasoning="Hm.", reasoning_details=[{"type": "reasoning.text", "text": "Hm."}]
@@ -67,7 +66,6 @@ THOUGHT: Mapping[str, Fields] = {
     "OpenRouter, summary": chat(
         "Mrs. Pell", reasoning_details=[{"type": "reasoning.summary", "summary": "Hm."}]
     ),
-    "DeepSeek": chat("Mrs. Pell", reasoning_content="Hm."),
     "Mistral": chat(
         [
             {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
