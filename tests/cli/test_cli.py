@@ -76,7 +76,6 @@ def test_the_readmes_retriever_runs_from_a_file_outside_the_project(tmp_path: Pa
         (["run", "lead", "--limit", "0"], "'--limit': must be greater than or equal to 1"),
         (["run", "--executor", "x"], "'--executor': 'x' is not one of 'local', 'ray'"),
         (["run", "ask-smollm2", "--set", "reader.model=/x"], "line: ask-smollm2.reader: model"),
-        (["ask", "absent.txt", "Why?"], "absent.txt"),
         (["explain", "absent", "q0"], "absent: is not a run"),
         (["score", "absent.jsonl", "--task", "sample"], "absent.jsonl: there is no such file"),
         (["list", "chunker"], "'chunker' is not a list or an entry; did you mean 'chunkers'"),

@@ -162,6 +162,15 @@ def test_a_changed_row_is_damage(tmp_path: Path) -> None:
     assert counts_in(path).examples == 0
 
 
+def limited(pragma: str) -> Callable[[Path], sqlite3.Connection]:
+    def connect(path: Path) -> sqlite3.Connection:
+        database = connected(path)
+        database.execute(f"PRAGMA {pragma}")
+        return database
+
+    return connect
+
+
 def test_a_store_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "s.sqlite"
     answered(path)
@@ -176,14 +185,9 @@ def test_a_store_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_full_disk_stops_the_run_and_keeps_finished_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
 ) -> None:
-    def full(path: Path) -> sqlite3.Connection:
-        database = connected(path)
-        database.execute(f"PRAGMA max_page_count = {pages}")
-        return database
-
     path, expected = tmp_path / "s.sqlite", answered(None, 80)
     with monkeypatch.context() as patch:
-        patch.setattr("leporello.engine.store.connected", full)
+        patch.setattr("leporello.engine.store.connected", limited(f"max_page_count = {pages}"))
         message = "cannot be written to: database or disk is full; finished examples are kept"
         with pytest.raises(UserError, match=message):
             answered(path, 80)
@@ -191,16 +195,11 @@ def test_a_full_disk_stops_the_run_and_keeps_finished_examples(
 
 
 def test_a_read_only_store_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read_only(path: Path) -> sqlite3.Connection:
-        database = connected(path)
-        database.execute("PRAGMA query_only = 1")
-        return database
-
     path = tmp_path / "s.sqlite"
     with killed_after(5):
         answered(path)
     before = path.read_bytes()
-    monkeypatch.setattr("leporello.engine.store.connected", read_only)
+    monkeypatch.setattr("leporello.engine.store.connected", limited("query_only = 1"))
     with pytest.raises(UserError, match=r"s\.sqlite: cannot be written to: .* allow writing"):
         answered(path)
     assert path.read_bytes() == before

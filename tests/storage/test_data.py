@@ -3,8 +3,8 @@
 import errno
 import json
 import logging
-import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -189,14 +189,8 @@ def test_a_file_that_changes_is_rejected(web: Web, monkeypatch: pytest.MonkeyPat
 
 def test_simultaneous_accesses_download_a_file_once(web: Web) -> None:
     web.files["/large"] = bytes(30_000_000)
-    copies: list[Path] = []
-    threads = [
-        threading.Thread(target=lambda: copies.append(download(f"{web.url}/large"))) for _ in "123"
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        copies = [*pool.map(download, [f"{web.url}/large"] * 3)]
     assert len(set(copies)) == 1
     assert web.downloads("/large") == [None]
 

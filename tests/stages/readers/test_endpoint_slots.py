@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 from command_line import ROOT
@@ -231,30 +230,15 @@ def test_requests_under_way_are_answered_when_a_budget_ends() -> None:
         assert len(server.requests) == 8
 
 
-@contextmanager
-def interrupted_by_limit() -> Iterator[None]:
-    """Interrupts the block like --example-timeout."""
-    with pytest.raises(TimeoutError, match="took longer than"), time_limit(600):
-        yield
-
-
-@contextmanager
-def interrupted_by_ctrl_c() -> Iterator[None]:
-    """Lets Ctrl-C interrupt the block, which background processes ignore by default."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.parametrize(
-    ("interrupted", "number"),
-    [(interrupted_by_limit, signal.SIGALRM), (interrupted_by_ctrl_c, signal.SIGINT)],
+    ("error", "message", "number"),
+    [
+        (TimeoutError, "took longer than", signal.SIGALRM),  # --example-timeout
+        (KeyboardInterrupt, None, signal.SIGINT),
+    ],
 )
 def test_interruptions_end_all_requests(
-    interrupted: Callable[[], AbstractContextManager[None]], number: signal.Signals
+    error: type[BaseException], message: str | None, number: signal.Signals
 ) -> None:
     """Also if all slots wait for the server."""
     recovered, hanging = threading.Event(), list[Request]()
@@ -271,8 +255,13 @@ def test_interruptions_end_all_requests(
     with running(hang) as server:
         reader = endpoint(server, concurrency=4)
         names = ["a", "b", "c", *[f"bad {number}" for number in range(6)]]
-        with interrupted():
-            reader.read(reads(*names))
+        # Background processes ignore Ctrl-C by default.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with pytest.raises(error, match=message), time_limit(600):
+                reader.read(reads(*names))
+        finally:
+            signal.signal(signal.SIGINT, before)
         recovered.set()
         assert texts(reader.read(reads(*names))) == [name.upper() for name in names]
         assert server.prompts()["a"] == 1

@@ -57,14 +57,12 @@ def plain_log_likelihood(model: str, ids: Sequence[int]) -> list[float]:
     return log_probabilities
 
 
-def plain_pseudo_log_likelihood(
-    model: str, ids: Sequence[int], places: Sequence[int], mask: int
-) -> list[float]:
+def plain_pseudo_log_likelihood(model: str, ids: Sequence[int], mask: int) -> list[float]:
     """Returns the log-probabilities of masked tokens, by one forward pass per token."""
     network = load_model(model, "AutoModelForMaskedLM", "float32", "cpu")
     log_probabilities = []
     with torch.inference_mode():
-        for place in places:
+        for place in range(len(ids)):
             row = torch.tensor([ids])
             row[0, place] = mask
             logits = network(row).logits[0, place]
@@ -145,8 +143,7 @@ def test_pseudo_log_likelihoods_equal_a_plain_loop(folders: dict[str, str], name
     outputs = checked_read(reader, [Read((text,)) for text in texts])
     for text, output in zip(texts, outputs, strict=True):
         ids = words(text, add_special_tokens=False)["input_ids"]
-        places = [*range(len(ids))]
-        log_probabilities = plain_pseudo_log_likelihood(model, ids, places, words.mask_token_id)
+        log_probabilities = plain_pseudo_log_likelihood(model, ids, words.mask_token_id)
         assert output.score == pytest.approx(sum(log_probabilities), abs=1e-3)
         assert output.input_tokens == len(ids)
     [mean] = _scores(_masked(model), [Read((texts[0],))])
