@@ -107,7 +107,8 @@ def test_archives_are_unpacked_in_memory(tmp_path: Path) -> None:
 
 
 def test_only_changed_files_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = written(tmp_path / "in", a_txt="A", b_md="# B\nb", c_srt=SUBTITLES)
+    subtitles = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello</i>\n"
+    folder = written(tmp_path / "in", a_txt="A", b_md="# B\nb", c_srt=subtitles)
     loaded: list[str] = []
     extract = Text.extract
 
@@ -126,6 +127,3 @@ def test_only_changed_files_are_read_again(tmp_path: Path, monkeypatch: pytest.M
     written(folder, a_txt="A2", d_txt="D")
     assert load_collection([folder], cache=cache).text.startswith("A2\n")
     assert loaded == ["a.txt", "a.txt", "d.txt"]
-
-
-SUBTITLES = "1\n00:00:01,000 --> 00:00:02,000\n<i>Hello</i>\n"

@@ -17,10 +17,6 @@ URI = f"data:image/png;base64,{DATA}"
 LAMP = "The lamp holds 40 litres of oil."
 
 
-def mail(text: str) -> str:
-    return f"From: a@x.example\nSubject: Oil\nDate: Fri, 3 May 2024 10:00:00 +0000\n\n{text}\n"
-
-
 def notebook(text: str) -> str:
     cells = [
         {"cell_type": "markdown", "source": text},
@@ -33,7 +29,7 @@ FORMS: Mapping[str, Callable[[str], str]] = {
     "a.txt": str,
     "a.md": lambda text: f"# Log\n\n{text}",
     "a.html": lambda text: f"<html><body><pre>{text}</pre>",
-    "a.eml": mail,
+    "a.eml": lambda text: f"From: a@x.example\nSubject: Oil\n\n{text}\n",
     "a.ipynb": notebook,
     "a.json": lambda text: json.dumps({"note": text, "list": [text]}),
     "a.csv": lambda text: f'name,note\nlamp,"{text}"\n',

@@ -18,7 +18,6 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
-from sheet_files import Grid, xlsx
 from stories import WRITERS, Story, saved, zipped
 
 from leporello.config import load_config, loader_of
@@ -83,7 +82,6 @@ LOCKED = f"<encryption><EncryptedData>{METHOD}</EncryptedData></encryption>"
     ("name", "content", "message"),
     [
         ("a.docx", lambda: WRITERS[".docx"](STORIES["short"])[:9000], "is corrupt or incomplete"),
-        ("a.xlsx", lambda: xlsx(Grid(ROWS))[:3000], "is corrupt or incomplete"),
         ("a.docx", zipped({"word/document.xml": "<no"}), "is not a Docx file, or is corrupt"),
         ("a.docx", lambda: zipped({"a": "", "word/document.xml": b" " * (2**26 + 1)}),
          "too many: a zip bomb?"),

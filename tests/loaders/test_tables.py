@@ -67,11 +67,6 @@ Town | 2023 |  | 2024
  | Ships | Crew | Ships | Crew
 Town: Borg | 2023 / Ships: 6 | 2023 / Crew: 60 | 2024 / Ships: 7 | 2024 / Crew: 70
 Town: Dal | 2023 / Ships: 1 | 2023 / Crew: 2 | 2024 / Ships: 3 | 2024 / Crew: 4
-## a word over some words
-,2023,\nTown,Ships,Crew\nBorg,6,60
- | 2023
-Town | Ships | Crew
-Town: Borg | 2023 / Ships: 6 | 2023 / Crew: 60
 ## words over words without figures
 Name,Contact,\n,Mail,Phone\nRolf,rolf@b,+47 a\nEva,eva@d,+47 b
 Name | Contact

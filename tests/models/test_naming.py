@@ -34,7 +34,6 @@ def reader_of(word: str, pipeline: str = "default", *settings: str) -> Spec:
         ("RobertaForQuestionAnswering", ("Extractive",), 514),
         ("LlamaForCausalLM", ("CausalLM", "LogLikelihood"), 8192),
         ("GPT2LMHeadModel", ("CausalLM", "LogLikelihood"), 514),
-        ("BartForConditionalGeneration", ("Seq2Seq",), 514),
         ("Gemma3ForConditionalGeneration", ("CausalLM", "LogLikelihood"), 514),
         ("MarianMTModel", ("Seq2Seq",), 514),
     ],

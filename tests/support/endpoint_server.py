@@ -30,17 +30,13 @@ class Server:
     base_url: str  # of the API
     script: Script  # answers a request
     requests: "list[Request]" = field(default_factory=list)  # in order of arrival
-    counts: Counter[str] = field(default_factory=Counter)  # number of requests per prompt
+    prompts: Counter[str] = field(default_factory=Counter)  # number of requests per prompt
     most: int = 0  # largest number of concurrent requests
     under_way: int = 0  # number of requests without an answer
     connections: int = 0  # so far
     # Set at the end of the test; requests that hang wait for it.
     ending: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def prompts(self) -> Counter[str]:
-        """Returns the number of requests per prompt."""
-        return self.counts
 
 
 @dataclass
@@ -123,7 +119,7 @@ class _Listener(ThreadingHTTPServer):
 
 @contextmanager
 def running(script: Script) -> Iterator[Server]:
-    """Runs a server until the block ends; readers wait only milliseconds between their retries."""
+    """Runs a server until the block ends; readers retry after milliseconds, and use no proxy."""
     listener = _Listener(("127.0.0.1", 0), _handler(lambda: server))
     listener.daemon_threads = True
     server = Server(f"http://127.0.0.1:{listener.server_port}/v1", script)
@@ -131,22 +127,17 @@ def running(script: Script) -> Iterator[Server]:
     thread.start()
     try:
         with pytest.MonkeyPatch.context() as patch:
-            _be_impatient(patch)
+            patch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
+            patch.setattr("leporello.readers.endpoint.client._FIRST_PAUSE", 0.001)
+            patch.setattr("leporello.readers.endpoint.batches._FIRST_WAIT", 0.01)
+            for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+                patch.delenv(name)
             yield server
     finally:
         server.ending.set()
         listener.shutdown()
         listener.server_close()
         thread.join()
-
-
-def _be_impatient(patch: pytest.MonkeyPatch) -> None:
-    """Shortens all waits of readers to milliseconds, and removes proxies."""
-    patch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
-    patch.setattr("leporello.readers.endpoint.client._FIRST_PAUSE", 0.001)
-    patch.setattr("leporello.readers.endpoint.batches._FIRST_WAIT", 0.01)
-    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
-        patch.delenv(name)
 
 
 def reply(request: Request, text: str | None = None, **changed: Any) -> None:
@@ -236,8 +227,8 @@ def _handler(server_of: Callable[[], Server]) -> type[BaseHTTPRequestHandler]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Request(self, server, self.path, headers, body)
             with server.lock:
-                server.counts[request.prompt] += 1
-                request.times = server.counts[request.prompt]
+                server.prompts[request.prompt] += 1
+                request.times = server.prompts[request.prompt]
                 server.requests.append(request)
                 server.under_way += 1
                 server.most = max(server.most, server.under_way)

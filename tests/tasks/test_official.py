@@ -17,7 +17,7 @@ from stories import zipped
 
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.protocols import Task
-from leporello.core.records import Document, Example
+from leporello.core.records import Document
 from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions
 from leporello.tasks import Muld, Scrolls, ZeroScrolls, zero_scrolls
@@ -36,18 +36,10 @@ def put_zip(data: Path, place: str, members: Mapping[str, bytes]) -> None:
     (data / place).write_bytes(zipped(members))
 
 
-def only(task: Task) -> Example:
-    [example] = task.examples()
-    return example
-
-
 def by_document(task: Task) -> list[tuple[str, list[str]]]:
     """Returns the text of each document with the ids of its examples, grouped as in a run."""
     groups = itertools.groupby(task.examples(), key=lambda example: example.document)
     return [(document.text, [example.id for example in group]) for document, group in groups]
-
-
-LABELS = ("Entailment", "Contradiction", "Not mentioned")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +48,8 @@ LABELS = ("Entailment", "Contradiction", "Not mentioned")
         ("qasper", f"Who sat?\n\n{STORY}", ("Who sat?", STORY, ())),
         ("gov_report", f"Title\n\n{STORY}", ("", f"Title\n\n{STORY}", ())),
         ("summ_screen_fd", f"Title\n\n{STORY}", ("", f"Title\n\n{STORY}", ())),
-        ("contract_nli", "Nobody sat.\n\nContract", ("Nobody sat.", "Contract", LABELS)),
+        ("contract_nli", "Nobody sat.\n\nContract",
+         ("Nobody sat.", "Contract", ("Entailment", "Contradiction", "Not mentioned"))),
         ("quality", f"Who sat (A) or (B)?{OPTIONS}{STORY}(A) is no option here.\n\n(B)",
          ("Who sat (A) or (B)?", f"{STORY}(A) is no option here.\n\n(B)",
          ("a fox", "The gate", "C", "a dog, or two"))),
@@ -67,7 +60,7 @@ def test_an_input_is_split(
 ) -> None:
     """A query is before the first blank line, except in summaries; options have no letters."""
     put(tmp_path, f"scrolls/{name}/validation.jsonl", [row("a", given_input)])
-    example = only(Scrolls(name, data=tmp_path, instruction="Say."))
+    [example] = Scrolls(name, data=tmp_path, instruction="Say.").examples()
     assert (example.question, example.document.text, example.choices) == parts
     assert (example.instruction, example.references) == ("Say.", ("gold",))
     assert official_input(example) == given_input
@@ -181,7 +174,7 @@ def test_a_prompt_is_split(
 ) -> None:
     given_row = prompted("a", query=query, over=over)
     put(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
-    example = only(ZeroScrolls(name, data=tmp_path))
+    [example] = ZeroScrolls(name, data=tmp_path).examples()
     assert (example.document.text, example.instruction) == (STORY, "Read this. Answer well.")
     assert (example.question, example.headers) == (query, headers)
     assert official_input(example) == given_row["input"]
@@ -208,7 +201,7 @@ def test_chat_models_get_another_prompt(
     """As in the authors' code: no response header, and only summaries may have explanations."""
     given_row = prompted("a", query="Who sat?", over=over)
     put(tmp_path, f"zero_scrolls/{name}/validation.jsonl", [given_row])
-    example = only(ZeroScrolls(name, chat=chat, data=tmp_path))
+    [example] = ZeroScrolls(name, chat=chat, data=tmp_path).examples()
     assert example.document.text == STORY
     prompt = f"{before}\n\nStory:\n{STORY}\n\nQuestion:\nWho sat?{after}"
     assert official_input(example) == prompt
@@ -221,7 +214,7 @@ def test_the_sentence_for_chat_models_is_not_repeated(tmp_path: Path) -> None:
     for name in zero_scrolls._OFFSETS:
         given_row[name] += len(BRIEF) - len(ASK)
     put(tmp_path, "zero_scrolls/musique/validation.jsonl", [given_row])
-    example = only(ZeroScrolls("musique", chat=True, data=tmp_path))
+    [example] = ZeroScrolls("musique", chat=True, data=tmp_path).examples()
     assert (example.instruction, example.document.text) == (BRIEF, STORY)
 
 
@@ -231,7 +224,7 @@ def test_inner_documents_are_parts(tmp_path: Path) -> None:
     start = given_row["document_start_index"]
     given_row["inner_docs_start_indices"] = [start, start + 16]
     put(tmp_path, "zero_scrolls/space_digest/validation.jsonl", [given_row])
-    example = only(ZeroScrolls("space_digest", data=tmp_path))
+    [example] = ZeroScrolls("space_digest", data=tmp_path).examples()
     texts = [example.document.text[part.start : part.end] for part in example.document.parts]
     assert texts == ["Review 1:\nfine", "Review 2:\nbad"]
 
@@ -240,7 +233,7 @@ def test_options_in_a_prompt_are_choices(tmp_path: Path) -> None:
     query = "Who sat?\n\n (A) a fox\n (B) The gate\n (C) C\n (D) a dog"
     given_row = prompted("a", query=query, output="B", header="Question and Possible Answers")
     put(tmp_path, "zero_scrolls/quality/validation.jsonl", [given_row])
-    example = only(ZeroScrolls("quality", data=tmp_path))
+    [example] = ZeroScrolls("quality", data=tmp_path).examples()
     assert (example.question, example.references) == ("Who sat?", ("B",))
     assert example.choices == ("a fox", "The gate", "C", "a dog")
     assert example.headers[1] == "Question and Possible Answers"
@@ -262,7 +255,7 @@ def test_a_question_is_separated_from_a_book(
     tmp_path: Path, given_input: str, question: str, text: str
 ) -> None:
     put(tmp_path, "muld/narrativeqa_test.json.bz2", [{"input": given_input, "output": ["x", "y"]}])
-    example = only(Muld("narrativeqa", data=tmp_path))
+    [example] = Muld("narrativeqa", data=tmp_path).examples()
     assert (example.question, example.document.text) == (question, text)
     assert (example.id, example.references) == ("test-0", ("x", "y"))
     assert (example.fault, official_input(example)) == ("", given_input)
@@ -287,7 +280,7 @@ def test_outputs_are_references(
     """A list of subtitles is one reference, two abstracts are two; metadata is hidden as gold."""
     given_row = {"input": given_input, "output": output, "metadata": '{"pronoun": "es"}'}
     put(tmp_path, f"muld/{name}_test.json.bz2", [given_row])
-    example = only(Muld(name, data=tmp_path))
+    [example] = Muld(name, data=tmp_path).examples()
     assert example.references == references
     assert example.metadata["gold"] == {"pronoun": "es"}
     expected = ("Ann", ("Hero", "Villain/Antagonist")) if name == "character_id" else ("", ())
@@ -302,7 +295,7 @@ def test_outputs_are_references(
 def test_authors_of_paragraphs_are_read_in_any_form(tmp_path: Path, output: object) -> None:
     given_row = {"input": "It was.\nIt is.\n\nThen\u2028so.", "output": output, "metadata": ""}
     put(tmp_path, "muld/style_change_test.json.bz2", [given_row])
-    example = only(Muld("style_change", data=tmp_path))
+    [example] = Muld("style_change", data=tmp_path).examples()
     texts = [example.document.text[part.start : part.end] for part in example.document.parts]
     assert texts == ["It was.", "It is.", "Then\u2028so."]
     assert (example.references, example.fault) == (("[1, 1, 2]",), "")

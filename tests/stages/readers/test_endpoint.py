@@ -59,7 +59,7 @@ def test_equal_prompts_are_sent_once() -> None:
         second = reader.read(reads("b", "c"))
         assert texts(first + second) == ["A", "B", "A", "B", "C"]
         assert {output.input_tokens for output in first + second} == {10}
-        assert server.prompts() == {"a": 1, "b": 1, "c": 1}
+        assert server.prompts == {"a": 1, "b": 1, "c": 1}
 
 
 @pytest.mark.parametrize("mode", ["chat", "completions"])

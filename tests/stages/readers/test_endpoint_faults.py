@@ -91,7 +91,7 @@ def test_failed_requests_are_repeated_until_the_limit(name: str) -> None:
         prompts = ("a", "later", "b") if is_refusal else ("a", "later", "b", "never")
         outputs = sliding(reader, reads(*prompts))
         never = {} if is_refusal else {"never": 3}
-        assert server.prompts() == {"a": 1, "later": 3, "b": 1, **never}
+        assert server.prompts == {"a": 1, "later": 3, "b": 1, **never}
     assert texts(outputs) == ["A", "LATER", "B"]
     for error in outputs[3:]:
         assert isinstance(error, EndpointError)
@@ -172,7 +172,7 @@ def test_an_input_that_the_server_refuses_does_not_affect_others(
 
     with running(refuse) as server:
         outputs = sliding(endpoint(server), reads("a", "bad", "b", "c", "a"))
-        assert server.prompts() == {"a": 1, "b": 1, "c": 1, "bad": 1}
+        assert server.prompts == {"a": 1, "b": 1, "c": 1, "bad": 1}
     assert message in str(outputs[1])
     assert [type(output) for output in outputs].count(Output) == 4
 
@@ -266,7 +266,7 @@ def test_mistakes_of_the_user_stop_the_run(
         with pytest.raises(UserError, match=message) as caught:
             reader.read(reads(*map(str, range(40))))
         assert len(server.requests) <= 6
-        assert max(server.prompts().values()) == 1
+        assert max(server.prompts.values()) == 1
     assert SECRET not in str(caught.value)
 
 

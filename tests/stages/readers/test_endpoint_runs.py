@@ -46,7 +46,7 @@ def test_a_run_stops_when_its_budget_is_spent_and_can_be_resumed(tmp_path: Path)
         assert 25 <= len(server.requests) <= 32
         answers = len(server.requests)
         leporello(*arguments)
-        assert set(server.prompts().values()) == {1}
+        assert set(server.prompts.values()) == {1}
         assert len(server.requests) == 40
     message = " ".join(stopped.stderr.split())
     assert "budget_tokens (300) is spent: " in message

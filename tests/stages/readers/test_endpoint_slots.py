@@ -61,7 +61,7 @@ def test_equal_prompts_of_several_threads_are_sent_once() -> None:
             future = first.submit(lambda: reader.read(reads("a"))[0].text)
             assert set(pool.map(read, range(SLOTS))) == {"A"}
             assert future.result() == "A"
-        assert server.prompts() == {"a": 1}
+        assert server.prompts == {"a": 1}
 
 
 def test_reads_can_be_cancelled_from_another_thread() -> None:
@@ -212,7 +212,7 @@ def test_a_reader_can_receive_further_shares_of_the_budget() -> None:
         reader.read(reads("d"))
         with pytest.raises(BudgetSpentError, match=r"budget_dollars \(8\.6e-05\) is spent"):
             reader.read(reads("e"))
-        assert server.prompts() == {"a": 1, "b": 1, "c": 1, "d": 1}
+        assert server.prompts == {"a": 1, "b": 1, "c": 1, "d": 1}
 
 
 def test_requests_under_way_are_answered_when_a_budget_ends() -> None:
@@ -264,7 +264,7 @@ def test_interruptions_end_all_requests(
             signal.signal(signal.SIGINT, before)
         recovered.set()
         assert texts(reader.read(reads(*names))) == [name.upper() for name in names]
-        assert server.prompts()["a"] == 1
+        assert server.prompts["a"] == 1
 
 
 @pytest.mark.integration
