@@ -157,7 +157,7 @@ def by_value(encoder: Encoder, same: Sameness, passages: Sequence[str]) -> list[
 def _dated(
     encoder: Encoder, question: str, name: str, passages: Sequence[str]
 ) -> tuple[tuple[int, ...], Candidate | None]:
-    """Returns the date that answers a question about a name, and its place."""
+    """Returns the date in the answers about a name, and its place."""
     for candidate in _about(encoder, question, name, passages)[:_CANDIDATES]:
         # The span of `350 BC` may end before its era.
         text = passages[candidate.passage][candidate.start : candidate.end + len(" B.C.")]

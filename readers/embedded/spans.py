@@ -1,4 +1,4 @@
-"""Spans of passages that may answer a question, with scores that are comparable."""
+"""Spans of passages that may answer a question, with comparable scores."""
 
 from __future__ import annotations
 

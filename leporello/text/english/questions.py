@@ -230,7 +230,7 @@ _THING = (
 _KIND = (
     "film|movie|song|album|single|book|novel|play|poem|opera|series|show|game|painting|band|company"
 )
-# A capital or a digit begins a word of a name, and `#1` refers to one; quotes contain several.
+# Words of names begin with capitals or digits, and `#1` refers to a name; quotes contain several.
 _WORD = r"""(?:"[^"?]{1,99}"|\([^()?]{1,99}\)|['’(#]?[^\W_a-z][^\s?"]{0,99})"""
 _BETWEEN = rf"(?: (?:{'|'.join(sorted(_SMALL))})){{0,3}}"
 _ENTITY = rf"(?P<name>(?:the )?(?:(?:{_KIND}) )?{_WORD}(?:{_BETWEEN} {_WORD}){{0,15}})"
