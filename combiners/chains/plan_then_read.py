@@ -34,8 +34,8 @@ def plan_by_rule(question: str, steps: int) -> list[str]:
     """Returns the questions nested in an English question, the innermost first.
 
     "Who is the spouse of the actress who plays Scarlett?" becomes "Which actress plays Scarlett?"
-    and "Who is the spouse of #1?". A choice between two names becomes a question on each name, and
-    several questions are split. A question that contains no other needs no plan: empty.
+    and "Who is the spouse of #1?". A choice between two names becomes two questions, and several
+    questions are split. A question that contains no other needs no plan: empty.
     """
     if names := named_choices(question):
         stem = question[: question.find(names[0])].rstrip(" ,:")
