@@ -62,6 +62,12 @@ def question_only(example: Example, instruction: str) -> Read:
     return Read((), example.question, instruction, title=example.document.title)
 
 
+def wants_short_answer(example: Example) -> bool:
+    """Returns whether an example needs a few words: not a summary, and without choices."""
+    form = wanted(example.question, example.instruction)
+    return bool(example.question) and not example.choices and form is Wanted.SHORT
+
+
 class LearnsReferences:
     """A combiner whose reads all have the example's references as targets."""
 
@@ -120,7 +126,7 @@ class NestedQuestions(LearnsReferences):
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields a search and a read per inner question and for the last one, if there are any."""
         # An answer with a type is read by the question itself.
-        in_steps = not example.choices and not example.schema and _is_short(example)
+        in_steps = wants_short_answer(example) and not example.schema
         answer = (yield from self._in_steps(example)) if in_steps else None
         return answer or (yield from run_combiner(self.combiner, example, hits))
 
@@ -147,7 +153,3 @@ class NestedQuestions(LearnsReferences):
         [output] = yield [replace(read_of(example, hits), question=question)]
         is_sure = output.score is None or output.score >= self.least
         return output if is_sure and is_answer(output.text) else None
-
-
-def _is_short(example: Example) -> bool:
-    return wanted(example.question, example.instruction) is Wanted.SHORT

@@ -125,7 +125,7 @@ class CausalLM(PromptedModel):
             # A tokenizer may split a word otherwise without the text before it.
             if joined[: len(before)] == before and len(joined) > len(before):
                 return joined[len(before) :]
-            choice = text  # prompt and choice share a token
+            choice = text  # one token spans the end of the prompt
         tokens = self._tokens.encode(choice, special=False)
         if not tokens:
             raise ValueError("an empty choice has no tokens, so it cannot be scored")

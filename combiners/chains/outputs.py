@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from leporello.combiners.lists.parse import items
-from leporello.core.records import Document, Example, Output
-from leporello.text.english.questions import Wanted, wanted
+from leporello.core.records import Document, Output
 from leporello.text.log_odds import logistic
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
@@ -39,9 +38,3 @@ def answer_key(text: str) -> str:
 def confidence(score: float | None) -> float:
     """Returns a number from 0 to 1 that rises with a score, not a probability; 0.5 without it."""
     return 0.5 if score is None else logistic(score)
-
-
-def wants_short_answer(example: Example) -> bool:
-    """Returns whether an example needs a few words: not a summary, and without choices."""
-    form = wanted(example.question, example.instruction)
-    return bool(example.question) and not example.choices and form is Wanted.SHORT

@@ -10,15 +10,9 @@ from typing import Any
 
 import regex
 
-from leporello.combiners.chains.outputs import (
-    answer_key,
-    confidence,
-    evidence,
-    has_no_answer,
-    wants_short_answer,
-)
+from leporello.combiners.chains.outputs import answer_key, confidence, evidence, has_no_answer
 from leporello.combiners.map_reduce import groups_that_fit
-from leporello.combiners.stuff import chunks_of, read_of, read_with
+from leporello.combiners.stuff import chunks_of, read_of, read_with, wants_short_answer
 from leporello.core.records import Asking, Combination, Document, Example, Hit, Output, Read
 
 _FIELD = regex.compile(

@@ -148,7 +148,7 @@ def _unpack(path: Path, collected: _Found, prefix: str) -> None:
 
 
 def _refused(entry: zipfile.ZipInfo) -> str:
-    """Returns why a file of an archive is not unpacked; empty if it is unpacked."""
+    """Returns the reason to leave a file packed; empty if there is none."""
     least, factor = _BOMB
     if entry.flag_bits & 1:
         return "is encrypted; unpack the archive first"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from leporello.readers.embedded.encoder import Encoder, TextPair
-from leporello.readers.embedded.pairs import DateOrder, Sameness, by_date, by_value
+from leporello.readers.embedded.pairs import DateOrder, Sameness, by_date, by_value, shared_words
 from leporello.readers.embedded.spans import (
     QUESTION_TOKENS,
     Candidate,
@@ -31,7 +31,6 @@ from leporello.text.english.questions import (
     asks_yes_no,
     named_choices,
 )
-from leporello.text.folding import folded
 from leporello.text.log_odds import logistic
 from leporello.text.sentences import sentence_spans, sentence_starts
 from leporello.text.squad import normalise, token_f1
@@ -66,12 +65,10 @@ def answer_all(encoder: Encoder, questions: Sequence[tuple[str, Sequence[str]]])
         (question, passages, answers(question, passages, scored))
         for (question, passages), scored in zip(questions, scores, strict=True)
     ]
-    second = [
-        _of_pair(encoder, question, passages) or candidates
-        for (question, passages), candidates in zip(
-            questions, _read_again(encoder, first), strict=True
-        )
-    ]
+    of_pairs = [_of_pair(encoder, *question) for question in questions]
+    undecided = [item for item, of_pair in zip(first, of_pairs, strict=True) if not of_pair]
+    again = iter(_read_again(encoder, undecided))
+    second = [of_pair or next(again) for of_pair in of_pairs]
     odds = [[passage.odds for passage in scored] for scored in scores]
     return [Answered(*pair) for pair in zip(second, odds, strict=True)]
 
@@ -137,7 +134,7 @@ def _yes_or_no(scores: Sequence[PassageScores]) -> list[Candidate]:
 def _chosen(name: str, spans: Sequence[Candidate]) -> Candidate:
     """Returns a name of the question with the summed odds of the spans that contain it."""
     short = [c for c in spans if len(c.text.split()) <= _NAME]
-    matches = [c for c in short if _shared(c.text, name) >= _SIMILAR]
+    matches = [c for c in short if shared_words(c.text, name) >= _SIMILAR]
     if not matches:
         return Candidate(name, spans[0].passage, 0, 0, spans[-1].score - _ABSENT_PENALTY)
     score = float(np.logaddexp.reduce([candidate.score for candidate in matches]))
@@ -152,12 +149,6 @@ def _of_pair(encoder: Encoder, question: str, passages: Sequence[str]) -> list[C
     names = named_choices(question)
     order = DateOrder.of(question, names) if names else None
     return by_date(encoder, order, passages) if order else []
-
-
-def _shared(left: str, right: str) -> float:
-    """Returns the share of the shorter text's words that the longer text has."""
-    words, others = (set(normalise(folded(text)).split()) for text in (left, right))
-    return len(words & others) / max(min(len(words), len(others)), 1)
 
 
 def _read_again(

@@ -144,14 +144,19 @@ def by_value(encoder: Encoder, same: Sameness, passages: Sequence[str]) -> list[
     values = [candidates[0] for candidates in answers if candidates and candidates[0].score > 0]
     if len(values) < len(answers):
         return []
-    first, second = (set(normalise(folded(value.text)).split()) for value in values)
-    is_equal = len(first & second) >= _EQUAL * max(min(len(first), len(second)), 1)
+    is_equal = shared_words(values[0].text, values[1].text) >= _EQUAL
     score = min(value.score for value in values)
     texts = ("yes", "no") if is_equal else ("no", "yes")
     return [
         replace(value, text=text, score=score - number)
         for number, (value, text) in enumerate(zip(values, texts, strict=True))
     ]
+
+
+def shared_words(left: str, right: str) -> float:
+    """Returns the share of the shorter text's words that the longer text has."""
+    words, others = (set(normalise(folded(text)).split()) for text in (left, right))
+    return len(words & others) / max(min(len(words), len(others)), 1)
 
 
 def _dated(

@@ -80,7 +80,7 @@ def test_the_manifest_and_resolved_config_describe_the_run(config: Path, tmp_pat
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert {"leporello", "python", "libraries", "limits", "jobs"} <= manifest.keys()
     job, *others = manifest["jobs"]
-    assert [other["pipeline"] for other in others] == ["mine@retriever.k=2", "lead"]
+    assert [later["pipeline"] for later in others] == ["mine@retriever.k=2", "lead"]
     assert job["signature"]["pipeline"]["retriever"]["k1"] == 1.5
     parts = {"sources", "models", "libraries", "python"}
     assert set(job["signature"]) == {"pipeline", "task", "data", "threads", *parts}

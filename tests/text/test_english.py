@@ -82,9 +82,9 @@ def test_other_questions_have_no_names_to_choose_from(question: str) -> None:
 
 def test_plural_nouns_and_numbers_ask_for_several_things() -> None:
     several = ["Which colours do they use?", "What are the rules?", "Name the two towns", "List it"]
-    one = ["What year does it end?", "Which bus was late?", "Who has two hats?"]
+    single = ["What year does it end?", "Which bus was late?", "Who has two hats?"]
     assert all(map(asks_for_several, several))
-    assert not any(map(asks_for_several, one))
+    assert not any(map(asks_for_several, single))
 
 
 def test_questions_ask_for_a_name_or_a_reason() -> None:
