@@ -146,7 +146,7 @@ def test_searching_and_walking_a_tree_end_at_chunks() -> None:
     [selection] = select(walking, [Example("q", document, question=words)])
     example = Example("q", document, question=words)
     read = lambda request: stages.reader.read([flat_read(request)])[0]  # noqa: E731 -- short
-    _, rounds = drive(walking.combiner, example, selection.hits, read, writes=False)
+    _, rounds = drive(walking.combiner, read, example, selection.hits, writes=False)
     leaves = rounds[-1][-1].passages
     assert 0 < len(leaves) <= 2
     assert not any(isinstance(chunk, Passage) for chunk in leaves)

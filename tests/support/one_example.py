@@ -25,9 +25,9 @@ def run_example(stages: Pipeline, example: Example) -> tuple[ActiveExample, list
 
 def drive(
     combiner: Any,
+    answer: Callable[[Read], Any],
     example: Example,
     hits: Sequence[Hit],
-    answer: Callable[[Read], Any],
     search: Callable[[Search], Any] = lambda _: (),
     *,
     fits: int = 9,

@@ -30,7 +30,7 @@ def example(authors: Sequence[int]) -> Example:
 def drive(combiner: Any, example: Example, probability: Any) -> tuple[Any, list[Read]]:
     answer = lambda read: Output("", score=probability(read))  # noqa: E731 -- short
     hits = reversed_parts(example)
-    value, rounds = one_example.drive(combiner, example.without_gold(), hits, answer)
+    value, rounds = one_example.drive(combiner, answer, example.without_gold(), hits)
     assert len(rounds) <= 1
     return value, [read for reads in rounds for read in reads]
 

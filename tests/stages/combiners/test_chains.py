@@ -1,8 +1,8 @@
 """Tests of combiners that read in rounds, each of which depends on the one before."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 from one_example import drive, texts_of
@@ -26,16 +26,7 @@ HITS = [
     Hit(DOCUMENT.chunk(0, 12), 1.0),
 ]
 EXAMPLE = Example("e", DOCUMENT, question="which?", instruction="Answer.")
-
-
-def _drive(
-    combiner: Any,
-    answer: Callable[[Read], Output],
-    hits: Sequence[Hit] = HITS,
-    example: Example = EXAMPLE,
-    **reader: Any,
-) -> tuple[Any, list[list[Read]]]:
-    return drive(combiner, example, hits, answer, **reader)
+_drive = partial(drive, example=EXAMPLE, hits=HITS)
 
 
 def _join(read: Read) -> Output:

@@ -1,6 +1,7 @@
 """Tests of the basic combiners: their reads, and their answers from outputs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,16 +17,7 @@ HITS = [
     Hit(DOCUMENT.chunk(0, 2), 1.0),
 ]
 EXAMPLE = Example("e", DOCUMENT, question="which?", instruction="Answer.")
-
-
-def _drive(
-    combiner: Any,
-    answer: Callable[[Read], Output],
-    hits: Sequence[Hit] = HITS,
-    example: Example = EXAMPLE,
-    fits: int = 2,
-) -> tuple[Any, list[list[Read]]]:
-    return drive(combiner, example, hits, answer, fits=fits)
+_drive = partial(drive, example=EXAMPLE, hits=HITS, fits=2)
 
 
 def _echo(read: Read) -> Output:

@@ -122,7 +122,7 @@ def test_the_words_of_a_question_determine_its_kind(question: str, kind: str) ->
 
 
 def _route(example: Example, *routes: When) -> str:
-    value, _ = drive(Route((*routes,), Stuff()), example, (), lambda _: Output("x"))
+    value, _ = drive(Route((*routes,), Stuff()), lambda _: Output("x"), example, ())
     return str(value["way"][0])
 
 

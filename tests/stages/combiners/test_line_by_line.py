@@ -43,7 +43,7 @@ def drive(
         return Output(answer("".join(texts_of(read))))
 
     with collect_notes() as notes:
-        value, rounds = one_example.drive(combiner, example, hits, output)
+        value, rounds = one_example.drive(combiner, output, example, hits)
     return value, [["".join(texts_of(read)) for read in reads] for reads in rounds], notes
 
 

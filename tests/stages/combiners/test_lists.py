@@ -26,7 +26,7 @@ def _run(
 ) -> tuple[Any, list[Read]]:
     hits = [Hit(DOCUMENT.chunk(*span), 1.0) for span in where]
     texts = iter(outputs)
-    value, rounds = drive(combiner, EXAMPLE, hits[::-1], lambda _: Output(next(texts)))
+    value, rounds = drive(combiner, lambda _: Output(next(texts)), EXAMPLE, hits[::-1])
     assert len(rounds) <= 1
     return value, [read for reads in rounds for read in reads]
 

@@ -23,7 +23,7 @@ def _answers(outputs: Mapping[str, Output], example: Example = EXAMPLE) -> tuple
         return outputs[read.question]
 
     hits = [Hit(DOCUMENT.chunk(0, 19), 1.0)]
-    value, rounds = drive(NestedQuestions(), example, hits, answer)
+    value, rounds = drive(NestedQuestions(), answer, example, hits)
     return value, [read.question for [read] in rounds]
 
 

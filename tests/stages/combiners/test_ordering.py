@@ -40,7 +40,7 @@ def drive(
     combiner: Any, example: Example, answer: Callable[[Read], Output], search: Any = None
 ) -> tuple[str, list[list[Read]]]:
     first = [] if search else reversed_parts(example)
-    return one_example.drive(combiner, example, first, answer, search)
+    return one_example.drive(combiner, answer, example, first, search)
 
 
 def texts_of(read: Read) -> tuple[str, str]:

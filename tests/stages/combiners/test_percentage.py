@@ -31,7 +31,7 @@ def _example(parts: Sequence[str] = PARTS) -> tuple[Example, list[Hit]]:
 def _drive(
     combiner: Percentage, answer: Callable[[Read], Output], parts: Sequence[str] = PARTS
 ) -> tuple[Any, list[Read]]:
-    value, rounds = drive(combiner, *_example(parts), answer)
+    value, rounds = drive(combiner, answer, *_example(parts))
     return value, [read for reads in rounds for read in reads]
 
 

@@ -228,7 +228,7 @@ def _driven(
     """Returns the value of a combiner for scores of chunks, in document order."""
     hits, remaining = [Hit(chunk, 0.0) for chunk in reversed(chunks)], iter(scores)
     example = Example("e", document)
-    value, [reads] = drive(combiner, example, hits, lambda _: Output("", next(remaining)))
+    value, [reads] = drive(combiner, lambda _: Output("", next(remaining)), example, hits)
     assert [read.passages[0] for read in reads] == list(chunks)
     return value
 
@@ -270,8 +270,8 @@ def test_the_mean_of_scores_is_read_in_one_round() -> None:
     chunks = [document.chunk(0, 1), document.chunk(1, 3)]
     assert _driven(Mean(), document, chunks, [-1.0, -4.0]) == -2.5
     example, output = Example("e", document), Output("shuffled", 0.75, (0.25, 0.75))
-    assert drive(Mean(), example, [], lambda _: output)[0] is None
-    assert drive(Mean(), example, [Hit(chunks[0], 0.0)], lambda _: output)[0] == 0.25
+    assert drive(Mean(), lambda _: output, example, [])[0] is None
+    assert drive(Mean(), lambda _: output, example, [Hit(chunks[0], 0.0)])[0] == 0.25
 
 
 def test_the_mean_requires_scores() -> None:
