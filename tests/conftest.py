@@ -24,8 +24,6 @@ _INTEGRATION = (
     "test_another_process_gets_the_same",
     "test_a_killed_run_goes_on_to_the_same_results",
     "test_time_for_a_line_of_a_megabyte",
-    "test_parts_of_another_library_are_stages",
-    "told_with_their_file[verdicts",
     "[meteor_coco]",
     "[Docx]",
 )

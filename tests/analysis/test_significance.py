@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.significance import PairedTest
 from scipy import stats
+from scored import example_of, metric_named, prediction_of
 from tiny_models import STORY
 
-from leporello import Coverage, Document, Example, Prediction
 from leporello.analysis.comparison.significance import (
     bootstrap,
     holm,
@@ -21,8 +21,6 @@ from leporello.analysis.comparison.significance import (
     p_of_bootstrap,
     randomisation,
 )
-from leporello.config.metrics import metrics_of
-from leporello.core.errors import UserError
 from leporello.metrics import METRICS, Resampled
 from leporello.metrics.coco.scores import MeteorCoco
 
@@ -139,22 +137,13 @@ FACTS: dict[str, Any] = {
 
 
 def statistics(name: str, count: int) -> tuple[Resampled, Sequence[Any]]:
-    try:
-        metric = metrics_of([name])[name]
-    except UserError as error:
-        pytest.skip(str(error))
+    metric = metric_named(name)
     assert isinstance(metric, Resampled)
     texts, gold = PREDICTIONS.get(name, ANSWERS), GOLD.get(name, ["the mill", "a cat", "a donkey"])
     rows = []
     for number in range(count):
-        text = texts[number % len(texts)]
-        prediction = Prediction("x", text, text, (), (), Coverage(0, 0, 0, 0), "")
-        example = Example(
-            "x",
-            Document("d", "a"),
-            references=(gold[number % len(gold)],),
-            metadata={"gold": FACTS},
-        )
+        prediction = prediction_of(texts[number % len(texts)])
+        example = example_of(gold[number % len(gold)], text="a", metadata={"gold": FACTS})
         rows.append(metric.statistics(prediction, example))
     return metric, rows
 

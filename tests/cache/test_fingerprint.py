@@ -145,20 +145,6 @@ def test_models_count_by_their_content(tmp_path: Path) -> None:
     assert key_of(FixedTokens())["models"] == {} == key_of(Words())["models"]
 
 
-def test_a_fingerprint_covers_the_hardware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU's outputs are not reused on a CPU; without a model the hardware does not matter."""
-    (tmp_path / "config.json").write_text("{}")
-
-    def both() -> list[Any]:
-        return [fingerprint(Dense(model=str(tmp_path))), fingerprint(TfIdf())]
-
-    here = both()
-    monkeypatch.setattr("leporello.cache.dependencies._machine", lambda: "elsewhere")
-    dense, lexical = both()
-    assert dense["machine"] == "elsewhere" != here[0]["machine"]
-    assert lexical == here[1]
-
-
 def test_a_missing_model_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no such file or folder"):
         fingerprint(FixedTokens(tokenizer=str(tmp_path / "none")))
@@ -195,21 +181,24 @@ def test_only_libraries_that_affect_results_count(
     library_versions.cache_clear()
 
 
-def test_a_signature_is_the_same_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only cache keys, not signatures, contain the GPU and the build of torch."""
-    parameters = {"model": str(tokenizer_file(tmp_path / "tokenizer", "one"))}
-    keys, signatures = [], []
+def test_only_fingerprints_with_a_model_cover_the_hardware_and_no_signatures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outputs of a GPU or of another build of torch are not reused; runs continue anywhere."""
+    model = str(tokenizer_file(tmp_path / "tokenizer", "one"))
+    keys, lexical, signatures = [], [], []
     for torch, machine in (("2.13+cpu", "here"), ("2.13+cu130", "there")):
         versions(monkeypatch, torch=torch)
         monkeypatch.setattr("leporello.cache.dependencies._machine", lambda name=machine: name)
-        result = dependencies(Dense, parameters)
-        keys.append(result.key())
-        signatures.append(signature_of([("Dense", result)]))
+        keys.append(key_of(Dense(model=model)))
+        lexical.append(key_of(TfIdf()))
+        signatures.append(signature_of([("Dense", dependencies(Dense, {"model": model}))]))
     library_versions.cache_clear()
     assert [*differences(keys[0], keys[1])] == [
         "libraries.torch: '2.13+cpu' -> '2.13+cu130'",
         "machine: 'here' -> 'there'",
     ]
+    assert lexical[0] == lexical[1]
     assert signatures[0] == signatures[1]
 
 

@@ -1,14 +1,16 @@
-"""Tests of faults in files and names, with their lines and suggested names."""
+"""Tests of faults in files and names, with their lines and suggested names, and of size limits."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from leporello.config import Config, load_config
 from leporello.config.suite_files import suite_named
-from leporello.core.errors import UserError
+from leporello.core.errors import ConfigError, UserError
+from tests.attack.yaml import case
 
 Use = Callable[[Config], object]
 PAPER = "papers/shuffle_test.yaml"
@@ -19,11 +21,16 @@ NOT_BOOL = "m.normalised: must be true or false, got"
 NOT_INT = "m.reader.words: must be a valid integer, got"
 
 
-def _errors(folder: Path, texts: tuple[str | bytes, ...], use: Use | None = None) -> list[str]:
+def _errors(
+    folder: Path,
+    texts: tuple[str | bytes, ...],
+    use: Use | None = None,
+    kind: type[UserError] = UserError,
+) -> list[str]:
     files = [folder / f"{letter}.yaml" for letter, _ in zip("abcdef", texts, strict=False)]
     for file, text in zip(files, texts, strict=True):
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(kind) as caught:
         use(load_config(files)) if use else load_config(files)
     built_in = f"{Path(__file__).parents[2]}{os.sep}"
     lines = str(caught.value).replace(f"{folder}{os.sep}", "").replace(built_in, "")
@@ -217,3 +224,56 @@ def test_a_users_name_replaces_the_built_in_one_everywhere(tmp_path: Path) -> No
     assert (child.stages["reader"].name, child.abstain) == ("Lead", 1e-5)
     tasks = config.tasks_named(["shuffle_test/*"])
     assert [task.spec.name for task in tasks] == ["Sample", "ShuffleTest", "ShuffleTest"]
+
+
+_SWEPT = ", ".join(map(str, range(1, 1001)))
+_STAGES = "retriever: All, reader: Lead"
+_BOMB = "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 9}]\n" for n in range(1, 12))
+_CHAIN = "".join(f"  p{n}: {{extends: p{n - 1}}}\n" for n in range(1, 52))
+_WIDE = "".join(f"c{n}: {{}}, " for n in range(200))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (f"a0: &a0 {{x: 1}}\n{_BOMB}", ":6: with its aliases has more than 100,000 mappings"),
+        (
+            "pipelines:\n  p:\n"
+            f"    chunker: {{class: FixedTokens, size: [{_SWEPT}], overlap: [{_SWEPT}]}}\n"
+            "    reader: Lead\n",
+            ":3: p.chunker: sweeps make 1,000,000 combinations here, and a pipeline may have at",
+        ),
+        (
+            f"pipelines:\n  p:\n    chunker: {{class: FixedTokens, size: [{_SWEPT}]}}\n"
+            f"    retriever: {{class: First, k: [{_SWEPT}]}}\n    reader: Lead\n",
+            ":2: p: sweeps make 1,000,000 combinations here",
+        ),
+        (
+            "pipelines:\n  p: {reader: Lead, retriever: {class: Fusion, retrievers: ["
+            + "{sweep: [BM25, TfIdf]}, " * 40
+            + "]}}\n",
+            ":2: p.retriever.retrievers: sweeps make 1,099,511,627,776 combinations here",
+        ),
+        (f'pipelines:\n  p: {{chunker: "a\\0b", {_STAGES}}}\n',
+         ":2: p.chunker.class: 'a\\x00b' is"),
+        ('pipelines: {p: {extends: default, model: "./a\\0"}}', ":1: p: './a\\x00' is not a valid"),
+        ("pipelines: {p: {extends: default, model: ~no/x}}", ":1: p: '~no/x' is not a valid path:"),
+        ("{collections: {x: [~nosuch/x]}, tasks: {t: {path: 1}}}", ":1: tasks.t: needs `class"),
+        (f"pipelines: {'x' * 3_000_000}", ": is too large: the limits are 2 MiB"),
+        ("\n" * 200_000, ": is too large: the limits are 2 MiB, 100,000 lines"),
+        (f"pipelines:\n  p0: {{{_STAGES}}}\n{_CHAIN}", ":3: p1.extends: at most 50 pipelines may"),
+        (f"suites:\n  s: {{by: {{length: {{{_WIDE}}}}}, columns: {{{_WIDE}}}}}\n",
+         ":2: suites.s: has 40,000 columns; at most 10,000 are allowed"),
+    ],
+    ids=lambda text: str(text)[:30],
+)  # fmt: skip
+def test_an_oversized_config_is_a_fault(tmp_path: Path, text: str, fault: str) -> None:
+    lines = _errors(tmp_path, (text,), kind=ConfigError)
+    assert f"a.yaml{fault}" in "\n".join(lines)
+    assert max(map(len, lines)) < 1_200
+
+
+def test_a_changed_config_loads_or_is_refused(tmp_path: Path) -> None:
+    """Changes are to bytes, lines and tokens; `make attack FAMILY=yaml` tries thousands."""
+    problems = [case(Random(number), number).run(tmp_path) for number in range(8)]
+    assert [*filter(None, problems)] == []

@@ -285,6 +285,7 @@ def test_set_sweeps_classes_and_reaches_into_swept_stages(tmp_path: Path) -> Non
 
 
 def test_a_task_may_have_its_own_default_pipeline(tmp_path: Path) -> None:
+    """Settings need the name of a pipeline then, or they might change one that does not run."""
     default = "default: {pipeline: lead, task: sample, pipelines: {sample: best-sentence}}\n"
     config = _load(tmp_path, default)
     assert [(p.name, t.name) for p, t in config.jobs([], ["sample"])] == [
@@ -295,12 +296,6 @@ def test_a_task_may_have_its_own_default_pipeline(tmp_path: Path) -> None:
         _load(tmp_path, default.replace("{sample:", "{sampel:"))
     with pytest.raises(ConfigError, match=r"there is no pipeline 'best'"):
         _load(tmp_path, default.replace("best-sentence", "best"))
-
-
-def test_settings_need_a_pipeline_where_a_task_has_its_own(tmp_path: Path) -> None:
-    """Otherwise they would change a pipeline that does not run."""
-    file = tmp_path / "mine.yaml"
-    default = "default: {pipeline: lead, task: sample, pipelines: {sample: best-sentence}}\n"
-    file.write_text(default, encoding="utf-8")
+    file = _write(tmp_path, default)
     with pytest.raises(UserError, match="run best-sentence --task sample --set"):
         prepare(JobOptions([], ["sample"], config=[file], overrides=["reader.words=3"]))

@@ -20,7 +20,9 @@ def _points(folder: Path, text: str, *overrides: str) -> Mapping[str, Sequence[P
 
 
 def test_each_role_has_its_reader_and_no_role_is_that_of_answers(tmp_path: Path) -> None:
+    """A role that no stage names is not a fault."""
     [point] = _points(tmp_path, f"  mine: {{{READERS}}}")["mine"]
+    assert point.unasked() == ["words"]
     stages = point.build()
     assert isinstance(stages.reader, BestSentence)
     assert stages.reader_of("") is stages.reader_of("answer") is stages.reader
@@ -44,11 +46,6 @@ def test_readers_are_merged_role_by_role_and_swept(tmp_path: Path) -> None:
     swept = _points(tmp_path, text, "readers.words.words=4,5", "readers.answer=Lead")["mine"]
     assert [p.name for p in swept] == [f"mine@readers.words.words={n}" for n in (4, 5)]
     assert {p.readers["answer"].name for p in swept} == {"Lead"}
-
-
-def test_a_role_that_no_stage_names_is_not_a_fault(tmp_path: Path) -> None:
-    [point] = _points(tmp_path, f"  mine: {{{READERS}}}")["mine"]
-    assert point.unasked() == ["words"]
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def _circle() -> Chunk:
     ("chunk", "message"),
     [
         ("text", "str instead of a chunk"),
-        (Chunk(DOCUMENT, 0, 999), r"the span \(0, 999\), which is outside document 'd'"),
+        (Chunk(DOCUMENT, 0, 999), "the span (0, 999), which is outside document 'd'"),
         (Document("e", TEXT).chunk(0, 5), "a chunk of document 'e' for document 'd'"),
         (
             Passage.of("summary", ["a"], [Document("e", TEXT).chunk(0, 5)]),
@@ -132,6 +132,4 @@ def _circle() -> Chunk:
     ],
 )
 def test_faults_of_plug_in_passages_are_reported(chunk: Any, message: str) -> None:
-    import re
-
-    assert re.search(message, fault_of(chunk, DOCUMENT))
+    assert message in fault_of(chunk, DOCUMENT)

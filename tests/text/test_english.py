@@ -1,4 +1,4 @@
-"""Tests of English: questions, statements, clauses, options, and its most common words."""
+"""Tests of English: questions and those within them, statements, clauses, options, common words."""
 
 from itertools import pairwise
 
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from leporello.readers.embedded.choices import lettered_options
 from leporello.text.english.questions import (
+    Nested,
     asks_for_a_name,
     asks_for_a_reason,
     asks_for_several,
@@ -78,6 +79,49 @@ def test_names_to_choose_from_are_found(question: str, names: tuple[str, str]) -
 )
 def test_other_questions_have_no_names_to_choose_from(question: str) -> None:
     assert named_choices(question) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "inner", "outer"),
+    [
+        ("Where was the author of Emma born?",
+         "Who is the author of Emma?", "Where was {} born?"),
+        ("Who is the spouse of the director of film Up, Down, Fragile?",
+         "Who is the director of film Up, Down, Fragile?", "Who is the spouse of {}?"),
+        ("When did Henry Grey, 4th Earl of Kent's father die?",
+         "Who is the father of Henry Grey, 4th Earl of Kent?", "When did {} die?"),
+        ("Who owns the record label of Ann Lee?",
+         "What is the record label of Ann Lee?", "Who owns {}?"),
+        ("Who sings with the Moon River (Live) performer?",
+         "Who is the performer of Moon River (Live)?", "Who sings with {}?"),
+        ('Where did the singer of "moon river" live?',
+         'Who is the singer of "moon river"?', "Where did {} live?"),
+        ("Who is the child of the person who wrote the report?",
+         "Who wrote the report?", "Who is the child of {}?"),
+        ("What year did the company that sold Starlight end?",
+         "Which company sold Starlight?", "What year did {} end?"),
+        ("Who ruled the country where Ann Lee lived?",
+         "In which country Ann Lee lived?", "Who ruled {}?"),
+    ],
+)  # fmt: skip
+def test_the_inner_question_is_answered_first(question: str, inner: str, outer: str) -> None:
+    assert Nested.of(question) == Nested(inner, outer)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who is the author of Emma?",
+        "What is the name of the father of Ann Lee?",
+        "Who is the actor who plays Hamlet?",
+        "Who is Ann Lee's father-in-law?",
+        "Where did the people who were from what town go?",
+        "What does the report say?",
+        "",
+    ],
+)
+def test_questions_of_one_step_contain_no_other(question: str) -> None:
+    assert Nested.of(question) is None
 
 
 def test_plural_nouns_and_numbers_ask_for_several_things() -> None:

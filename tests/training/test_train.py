@@ -1,4 +1,4 @@
-"""`train`: trains readers on the inputs of their pipelines, and writes a config that uses it."""
+"""`train`: trains readers, calibrates their scores, and writes a config that uses the result."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from command_line import leporello, read_lines, write_files
 from word_labels import CONFIG, PLUGIN, row
+
+from leporello.api import UserError, run
+from leporello.training import calibrate
 
 
 @pytest.fixture
@@ -77,3 +80,53 @@ def test_untrainable_pipelines_are_reported(folder: Path, pipeline: str, message
     result = leporello(*arguments, status=2, folder=folder)
     assert message in result.stderr
     assert not (folder / "models").exists() or not list((folder / "models").iterdir())
+
+
+CALIBRATED = """
+tasks:
+  rows: {class: JsonLines, path: rows.jsonl, metrics: [exact_match]}
+pipelines:
+  mine: {reader: {class: BestSentence}, tasks: [rows], placement: {workers: 0}}
+  first: {extends: mine, reader: {class: Lead, words: 3}}
+"""
+
+
+@pytest.fixture(name="config")
+def _config(tmp_path: Path) -> Path:
+    """Returns a config whose task has half easy, half hard questions; some have wrong answers."""
+    rows = [
+        {
+            "id": str(n),
+            "document": f"The miller {n} slept. The red cat {n} sat on the mat.",
+            "question": ["Where did the red cat sit?", "The cat?"][n % 2],
+            "references": [f"The red cat {n} sat on the mat." if n % 8 else "Nowhere"],
+        }
+        for n in range(40)
+    ]
+    write_files(tmp_path, {"rows.jsonl": rows, "mine.yaml": CALIBRATED})
+    return tmp_path / "mine.yaml"
+
+
+@pytest.mark.parametrize("method", ["platt", "isotonic"])
+def test_probabilities_are_fitted_to_scores_and_used(config: Path, method: str) -> None:
+    out = config.parent / "fitted"
+    fitted = calibrate("mine", method=method, config=[config], out=out)  # type: ignore[arg-type]
+    assert (fitted.answers, fitted.documents) == (40, 40)
+    assert fitted.after < fitted.before
+    overrides = [f"reader.calibration={fitted.file}"]
+    calibrated = run(["mine"], config=[config], overrides=overrides, out=config.parent / "run")
+    assert calibrated.results[0].confidence["ece"] < 0.05
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "limit", "message"),
+    [
+        ("first", None, "Lead has no parameter 'calibration'"),
+        ("mine", 5, "5 answers .* at least 20"),
+    ],
+)
+def test_a_pipeline_that_cannot_be_calibrated_is_reported(
+    config: Path, pipeline: str, limit: int | None, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        calibrate(pipeline, config=[config], limit=limit, out=config.parent / "fitted")
