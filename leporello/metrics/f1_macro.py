@@ -1,19 +1,14 @@
 """F1 over labels, for MuLD's characters, and F1 of stating that a question has no answer."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from leporello.core.calls.answers import is_answer
 from leporello.core.records import Example, Prediction
-from leporello.metrics.protocol import GoldError, Statistics, Summed
-
-if TYPE_CHECKING:
-    from leporello.metrics.protocol import Numbers
+from leporello.metrics.protocol import GoldError, Numbers, Statistics, Summed
 
 Label = TypeVar("Label", bound=Hashable)
 # By label: numbers of hits, misses (expected, not predicted) and extras (predicted, not expected).
@@ -164,26 +159,16 @@ class NoAnswer(Summed):
         """Returns 100 if the prediction is as expected, otherwise 0."""
         return 100.0 * bool(statistics["wanted"] == statistics["given"])
 
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns `no_answer_f1`, `no_answer_precision` and `no_answer_recall`."""
-        hits, missed, extra = (sum(row) for row in zip(*map(_counts, statistics), strict=True))
-        scores = {
-            self.headline: f1_of((hits, missed, extra)),
-            "no_answer_precision": hits / max(hits + extra, 1),
-            "no_answer_recall": hits / max(hits + missed, 1),
-        }
-        return {name: round(100 * score, 4) for name, score in scores.items()}
-
     def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns flags: hit, missed, extra."""
-        return _counts(statistics)
+        expected, predicted = statistics["wanted"], statistics["given"]
+        return expected and predicted, expected and not predicted, predicted and not expected
 
-    def of_row(self, row: Sequence[float]) -> float:
-        """Returns the F1."""
+    def scores(self, row: Sequence[float]) -> dict[str, float]:
+        """Returns F1, precision and recall."""
         hits, missed, extra = row
-        return 100 * f1_of((hits, missed, extra))
-
-
-def _counts(statistics: Statistics) -> tuple[bool, bool, bool]:
-    expected, predicted = statistics["wanted"], statistics["given"]
-    return expected and predicted, expected and not predicted, predicted and not expected
+        return {
+            self.headline: 100 * f1_of((hits, missed, extra)),
+            "no_answer_precision": 100 * (hits / max(hits + extra, 1)),
+            "no_answer_recall": 100 * (hits / max(hits + missed, 1)),
+        }

@@ -115,10 +115,10 @@ class Judge(Summed):
         """Returns the score, and whether there is a verdict."""
         return [self.score(statistics), statistics["judge"] is not None]
 
-    def of_row(self, row: Sequence[float]) -> float:
+    def scores(self, row: Sequence[float]) -> dict[str, float]:
         """Returns the mean over examples with verdicts."""
         total, judged = row
-        return total / max(judged, 1)
+        return {self.name: total / max(judged, 1)}
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the mean, the share without a verdict, and agreement with metrics and people."""

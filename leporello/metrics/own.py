@@ -13,15 +13,12 @@ from functools import cached_property
 from hashlib import sha256
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.records import JSON, Example, Prediction, Request
-from leporello.metrics.protocol import Asks, GoldError, Metric, Resampled, Statistics
-
-if TYPE_CHECKING:
-    from leporello.metrics.protocol import Numbers
+from leporello.metrics.protocol import Asks, GoldError, Metric, Numbers, Resampled, Statistics
 
 _VALUE = "value"  # a user's statistics may be any JSON, but Leporello stores mappings
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

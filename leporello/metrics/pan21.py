@@ -1,20 +1,15 @@
 """F1 of style change, as in the evaluator of PAN 2021."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.f1_macro import columns, macro, macro_of_sums, tally
-from leporello.metrics.protocol import GoldError, Statistics
-
-if TYPE_CHECKING:
-    from leporello.metrics.protocol import Numbers
+from leporello.metrics.protocol import GoldError, Numbers, Statistics
 
 _AUTHORS = "paragraph-authors"
 _KEYS = {"pan21_task1": "multi-author", "pan21_task2": "changes", "pan21_task3": _AUTHORS}

@@ -1,8 +1,6 @@
 """Protocols and base classes of metrics: statistics per example, and their aggregates."""
 
-from __future__ import annotations
-
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from operator import add
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -13,8 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Numbers: TypeAlias = NDArray[np.float64]
-
+Numbers: TypeAlias = "NDArray[np.float64]"
 Statistics: TypeAlias = dict[str, Any]  # JSON of one example: the only input of aggregates
 
 _DIGITS = 4  # decimals, as in SCROLLS
@@ -142,13 +139,20 @@ class Summed:
         """Returns the numbers of one example that enter the sums."""
         raise NotImplementedError
 
-    def of_row(self, row: Sequence[float]) -> float:
-        """Returns the headline, 0 to 100, of a row or of the sums of several rows."""
+    def scores(self, row: Sequence[float]) -> dict[str, float]:
+        """Returns named scores, 0 to 100, of a row or of the sums of several rows."""
         raise NotImplementedError
 
     def score(self, statistics: Statistics) -> float:
         """Returns the score of one example, 0 to 100."""
-        return self.of_row(self.row(statistics))
+        return self.scores(self.row(statistics))[self.headline]
+
+    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
+        """Returns the scores of the sums over all examples."""
+        sums: list[float] = []
+        for row in map(self.row, statistics):
+            sums = [*map(add, sums, row)] if sums else [*row]
+        return {name: round(score, _DIGITS) for name, score in self.scores(sums).items()}
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
         """Returns the rows, shape (examples, columns)."""
@@ -160,7 +164,7 @@ class Summed:
         """Returns the headline of each resample."""
         import numpy as np
 
-        return np.array([*map(self.of_row, sums.tolist())])
+        return np.array([self.scores(row)[self.headline] for row in sums.tolist()])
 
 
 class Averaged(Summed):
@@ -182,7 +186,7 @@ class Averaged(Summed):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the mean of each number in the statistics."""
-        return means(statistics)
+        return {n: round(fmean(s[n] for s in statistics), _DIGITS) for n in statistics[0]}
 
     def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns the score."""
@@ -192,16 +196,3 @@ class Averaged(Summed):
         """Returns the means."""
         scores: Numbers = sums[:, 0] / counts
         return scores
-
-
-def column_sums(rows: Iterable[Sequence[float]]) -> list[float]:
-    """Returns the sum of each column in a single pass; empty without rows."""
-    sums: list[float] = []
-    for row in rows:
-        sums = [*map(add, sums, row)] if sums else [*row]
-    return sums
-
-
-def means(statistics: Sequence[Statistics]) -> dict[str, float]:
-    """Returns the mean of each number, rounded like scores."""
-    return {n: round(fmean(s[n] for s in statistics), _DIGITS) for n in statistics[0]}

@@ -1,7 +1,5 @@
 """ROUGE as in the package `rouge_score`, with SCROLLS' geometric mean, and as in `rouge` 1.0.1."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -10,14 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.protocol import Averaged, Statistics, means
+from leporello.metrics.protocol import Averaged, Numbers, Statistics
 from leporello.text.lcs import lcs_length, lcs_union, places
-
-if TYPE_CHECKING:
-    from leporello.metrics.protocol import Numbers
 
 _TYPES = ("rouge1", "rouge2", "rougeL")
 _WORD = re.compile(r"[a-z0-9]+")
@@ -57,7 +52,8 @@ class Rouge(Averaged):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the mean of each type, and their geometric mean under the metric's name."""
-        return means(statistics) | {self.name: round(_geometric_mean(statistics), 4)}
+        mean = round(_geometric_mean(statistics), 4)
+        return super().aggregate(statistics) | {self.name: mean}
 
     def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns the three F-measures."""
@@ -95,8 +91,8 @@ class RougeScrollsInstance(Rouge):
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the mean of each type and, under the metric's name, of the geometric means."""
-        mean = fmean(map(self.score, statistics))
-        return means(statistics) | {self.name: round(mean, 4)}
+        mean = round(fmean(map(self.score, statistics)), 4)
+        return Averaged.aggregate(self, statistics) | {self.name: mean}
 
     row, of_sums = Averaged.row, Averaged.of_sums
 

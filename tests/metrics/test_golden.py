@@ -17,7 +17,7 @@ from leporello.core.errors import UserError
 from leporello.metrics import METRICS, Metric, Statistics
 from leporello.metrics.coco import scores
 from leporello.metrics.coco.java import coco_words, need_coco
-from leporello.metrics.coco.scores import BleuCoco, RougeLCoco, bleu, meteor
+from leporello.metrics.coco.scores import BleuCoco, MeteorCoco, RougeLCoco
 from leporello.metrics.rouge import rouge_l_sum
 from leporello.tasks import LongBench
 from leporello.tasks.long_context.infinite_bench import references as references_of
@@ -102,8 +102,10 @@ def test_bleu(case: Case) -> None:
     order = int(case["metric"][-1])
     metric = BleuCoco()
     rows = statistics_of(metric, case)
-    assert bleu(rows)[order - 1] == pytest.approx(case["score"], rel=1e-9)
-    per_example = [bleu([statistics])[order - 1] for statistics in rows]
+    counts = [metric.row(statistics) for statistics in rows]
+    sums = [*map(sum, zip(*counts, strict=True))]
+    total, *per_example = (metric.scores(row)[f"bleu_{order}"] / 100 for row in (sums, *counts))
+    assert total == pytest.approx(case["score"], rel=1e-9)
     assert per_example == pytest.approx(case["per_example"], rel=1e-9)
     assert metric.aggregate(rows)[f"bleu_{order}"] == pytest.approx(100 * case["score"], abs=1e-4)
 
@@ -148,10 +150,12 @@ METEOR_LINES = [
 ]
 
 
+@pytest.mark.usefixtures("official_words")
 @pytest.mark.parametrize(("line", "score"), METEOR_LINES)
 def test_meteor_of_counts(line: str, score: float) -> None:
     """METEOR's counts give METEOR's score without the program."""
-    assert meteor([[float(number) for number in line.split()]]) == pytest.approx(score, abs=1e-15)
+    statistics = {"counts": [float(number) for number in line.split()]}
+    assert MeteorCoco().score(statistics) / 100 == pytest.approx(score, abs=1e-15)
 
 
 @pytest.mark.parametrize("case", golden("muld", "f1"), ids=case_id)

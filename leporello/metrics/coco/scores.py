@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.coco.java import LineProcess, coco_program, coco_words, need_coco
-from leporello.metrics.protocol import Averaged, Statistics, Summed, column_sums
+from leporello.metrics.protocol import Averaged, Statistics, Summed
 from leporello.text.lcs import lcs_length, places
 
 _ORDERS = (1, 2, 3, 4)
@@ -53,38 +53,18 @@ class BleuCoco(Summed):
             "wanted": min((abs(len(words) - size), len(words)) for words in references)[1],
         }
 
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns `bleu_1` to `bleu_4` over all counts."""
-        scores = bleu(statistics)
-        return {
-            f"bleu_{k}": round(100 * score, 4) for k, score in zip(_ORDERS, scores, strict=True)
-        }
-
     def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns correct and guessed n-grams of each order, and the two lengths."""
-        return _counts(statistics)
+        sizes = statistics["given"], statistics["wanted"]
+        return [*statistics["correct"], *statistics["guessed"], *sizes]
 
-    def of_row(self, row: Sequence[float]) -> float:
-        """Returns BLEU-4 of the counts."""
-        return 100 * _bleu(row)[-1]
-
-
-def bleu(statistics: Sequence[Statistics]) -> list[float]:
-    """Returns BLEU-1 to BLEU-4, 0 to 1, from the statistics of `BleuCoco`."""
-    return _bleu(column_sums(map(_counts, statistics)))
-
-
-def _bleu(counts: Sequence[float]) -> list[float]:
-    *grams, guess_size, reference_size = counts
-    ratio = (guess_size + _TINY) / (reference_size + _SMALL)
-    brevity = math.exp(1 - 1 / ratio) if ratio < 1 else 1.0
-    shares = [(c + _TINY) / (g + _SMALL) for c, g in zip(grams[:4], grams[4:], strict=True)]
-    return [brevity * math.prod(shares[:k]) ** (1 / k) for k in _ORDERS]
-
-
-def _counts(statistics: Statistics) -> list[float]:
-    sizes = statistics["given"], statistics["wanted"]
-    return [*statistics["correct"], *statistics["guessed"], *sizes]
+    def scores(self, row: Sequence[float]) -> dict[str, float]:
+        """Returns `bleu_1` to `bleu_4` of the counts."""
+        *grams, guess_size, reference_size = row
+        ratio = (guess_size + _TINY) / (reference_size + _SMALL)
+        brevity = math.exp(1 - 1 / ratio) if ratio < 1 else 1.0
+        shares = [(c + _TINY) / (g + _SMALL) for c, g in zip(grams[:4], grams[4:], strict=True)]
+        return {f"bleu_{k}": 100 * (brevity * math.prod(shares[:k]) ** (1 / k)) for k in _ORDERS}
 
 
 def _correct(guess: Sequence[str], references: Iterable[Sequence[str]], order: int) -> int:
@@ -135,7 +115,7 @@ class RougeLCoco(Averaged):
 # precision; exponent and weight of fragmentation; content words against function words.
 _WEIGHTS = (1.0, 0.6, 0.8, 0.6)
 _ALPHA, _FRAGMENTS, _GAMMA, _DELTA = 0.85, 0.2, 0.6, 0.75
-_FIELDS = 23  # numbers in a line of METEOR's output; `meteor` describes them
+_FIELDS = 23  # numbers in a line of METEOR's output; `_meteor` describes them
 
 
 @dataclass(frozen=True)
@@ -171,30 +151,23 @@ class MeteorCoco(Summed):
             raise RuntimeError(f"METEOR answered {line!r:.200}")
         return {"counts": counts}
 
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns `meteor_coco` of the summed counts, which is not the mean over examples."""
-        return {self.name: round(100 * meteor(s["counts"] for s in statistics), 4)}
-
     def row(self, statistics: Statistics) -> Sequence[float]:
-        """Returns the counts."""
-        return _without_single_chunk(statistics["counts"])
+        """Returns the counts; two texts that match completely as a single chunk have no chunk."""
+        *before, chunks, guess_matched, reference_matched = counts = statistics["counts"]
+        is_whole = chunks == 1 and [guess_matched, reference_matched] == counts[:2]
+        return [*before, 0.0 if is_whole else chunks, guess_matched, reference_matched]
 
-    def of_row(self, row: Sequence[float]) -> float:
-        """Returns METEOR of the counts."""
-        return 100 * _meteor(row)
-
-
-def meteor(segments: Iterable[Sequence[float]]) -> float:
-    """Returns METEOR, 0 to 1, of the summed counts of segments.
-
-    A segment has 23 counts in METEOR's order: words of both texts; function words of both texts;
-    for each kind of match the matched content words, then function words, of both texts; chunks;
-    all matched words of both texts.
-    """
-    return _meteor(column_sums(map(_without_single_chunk, segments)))
+    def scores(self, row: Sequence[float]) -> dict[str, float]:
+        """Returns METEOR of the summed counts, which is not the mean over examples."""
+        return {self.name: 100 * _meteor(row)}
 
 
 def _meteor(counts: Sequence[float]) -> float:
+    """Returns METEOR, 0 to 1, of 23 counts in METEOR's order.
+
+    They are words of both texts; function words of both texts; for each kind of match the matched
+    content words, then function words, of both texts; chunks; all matched words of both texts.
+    """
     guess, reference, guess_function, reference_function = counts[:4]
     chunks, guess_matched, reference_matched = counts[20:]
     precision = _matched_share(counts[4:20:2], guess, guess_function)
@@ -204,14 +177,6 @@ def _meteor(counts: Sequence[float]) -> float:
     mean = 1 / ((1 - _ALPHA) / precision + _ALPHA / recall)
     fragmentation = chunks / ((guess_matched + reference_matched) / 2)
     return float(mean * (1 - _GAMMA * fragmentation**_FRAGMENTS))
-
-
-def _without_single_chunk(counts: Sequence[float]) -> Sequence[float]:
-    """Sets the number of chunks to 0 if two texts match completely as a single chunk."""
-    *before, chunks, guess_matched, reference_matched = counts
-    if chunks == 1 and [guess_matched, reference_matched] == [*counts[:2]]:
-        return [*before, 0.0, guess_matched, reference_matched]
-    return counts
 
 
 def _matched_share(matched: Sequence[float], words: float, function_words: float) -> float:

@@ -86,21 +86,14 @@ class LooGLECloze(Summed):
         """Returns whether a text is a dictionary that is not empty."""
         return bool(_dictionary(text))
 
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns `loogle_cloze`, the share of exactly filled masks, and `loogle_cloze_partial`."""
-        names = {self.name: "exact", f"{self.name}_partial": "partial"}
-        masks = sum(row["masks"] for row in statistics)
-        counts = {name: sum(row[key] for row in statistics) for name, key in names.items()}
-        return {name: round(100 * count / masks, 4) for name, count in counts.items()}
-
     def row(self, statistics: Statistics) -> Sequence[float]:
-        """Returns the numbers of exactly filled masks and of all masks."""
-        return [statistics["exact"], statistics["masks"]]
+        """Returns the numbers of masks: filled exactly, at least partially, and all."""
+        return [statistics["exact"], statistics["partial"], statistics["masks"]]
 
-    def of_row(self, row: Sequence[float]) -> float:
-        """Returns the share of exactly filled masks."""
-        exact, masks = row
-        return 100 * exact / masks
+    def scores(self, row: Sequence[float]) -> dict[str, float]:
+        """Returns the shares of masks that are filled exactly, and at least partially."""
+        exact, partial, masks = row
+        return {self.name: 100 * exact / masks, f"{self.name}_partial": 100 * partial / masks}
 
 
 def _reference(example: Example) -> Mapping[str, str]:
