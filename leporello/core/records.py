@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from leporello.core.calls.memory import (
     TOKENS,
@@ -19,6 +19,7 @@ from leporello.core.calls.memory import (
     Fingerprint,
     Index,
     Made,
+    Offsets,
     Tokenizer,
     memo_key,
     read_only,
@@ -26,10 +27,6 @@ from leporello.core.calls.memory import (
 from leporello.core.coverage import Coverage, Loss, Span
 from leporello.core.errors import ReadError
 from leporello.core.hashing import JSON
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = [
     "JSON", "Answer", "Asking", "CacheProtocol", "Chunk", "Combination", "Coverage", "Document",
@@ -146,7 +143,7 @@ class Document:
             )
         return Chunk(self, int(start), int(end))
 
-    def tokens(self, tokenizer: Tokenizer) -> NDArray[np.int64]:
+    def tokens(self, tokenizer: Tokenizer) -> Offsets:
         """Returns the tokens' offsets, shape (tokens, 2); a document is tokenised once."""
 
         def key(fingerprint: Fingerprint) -> CacheKey | None:

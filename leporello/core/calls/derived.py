@@ -14,13 +14,14 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leporello.core.calls.memory import (
     CacheKey,
     Codec,
     Fingerprint,
     Index,
+    Offsets,
     canonical,
     memo_key,
     read_only,
@@ -28,10 +29,6 @@ from leporello.core.calls.memory import (
 from leporello.core.notes import collect_notes, note
 from leporello.core.passages import content_hash, from_table, to_table
 from leporello.core.records import JSON, Chunk, Document
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +167,7 @@ def _passage_codec(document: Document) -> Codec[_NotedChunks]:
     return Codec("passages", pack, unpack)
 
 
-def spans(chunks: Sequence[Chunk]) -> NDArray[np.int64]:
+def spans(chunks: Sequence[Chunk]) -> Offsets:
     """Returns the spans of chunks, shape (chunks, 2)."""
     import numpy as np
 

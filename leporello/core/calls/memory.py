@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # Result of a retriever's `index`: named arrays and plain values, which a file can hold.
 Index: TypeAlias = "dict[str, NDArray[Any] | JSON]"
+Offsets: TypeAlias = "NDArray[np.int64]"  # starts and ends of characters, shape (rows, 2)
 CacheKey: TypeAlias = "Mapping[str, JSON]"
 # Returns everything that a stage's results depend on, without the parameters that are named; see
 # `leporello.cache.dependencies.fingerprint`.
@@ -36,7 +37,7 @@ SCALARS = (bool, int, float, str, type(None))
 class Tokenizer(Hashable, Protocol):
     """Tokenizer: hashable, since it is the key of a document's tokens in memory."""
 
-    def offsets(self, text: str) -> NDArray[np.int64]:
+    def offsets(self, text: str) -> Offsets:
         """Returns the tokens' (start, end) characters, shape (tokens, 2), ascending."""
         ...
 
@@ -140,7 +141,7 @@ def _parameter_names(cls: type) -> tuple[str, ...] | None:
     return tuple(name for name in names if not marked(annotations.get(name), SECRET_MARK))
 
 
-def _packed_offsets(offsets: NDArray[np.int64]) -> Index | None:
+def _packed_offsets(offsets: Offsets) -> Index | None:
     """Returns offsets as 32-bit integers, all starts before all ends, the order of later use."""
     import numpy as np
 
@@ -149,11 +150,11 @@ def _packed_offsets(offsets: NDArray[np.int64]) -> Index | None:
     return {"offsets": np.ascontiguousarray(offsets.T, dtype=np.uint32)}
 
 
-def _offsets(entry: Index) -> NDArray[np.int64]:
+def _offsets(entry: Index) -> Offsets:
     import numpy as np
 
     packed: Any = entry["offsets"]
-    offsets: NDArray[np.int64] = read_only(packed.astype(np.int64).T)
+    offsets: Offsets = read_only(packed.astype(np.int64).T)
     return offsets
 
 

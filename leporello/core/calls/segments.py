@@ -10,18 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leporello.core.calls import derived
-from leporello.core.calls.memory import CacheKey, Fingerprint, memo_key
+from leporello.core.calls.memory import CacheKey, Fingerprint, Offsets, memo_key
 from leporello.core.members import member_document
 from leporello.core.notes import collect_notes, note
 from leporello.core.passages import Passage
 from leporello.core.records import Chunk, Document
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def chunks(
@@ -103,9 +99,7 @@ def index_keys(
     return [("segment", _key(document, retriever, *part, fingerprint)) for part in parts]
 
 
-def _parts(
-    document: Document, chunks: Sequence[Chunk]
-) -> list[tuple[int, NDArray[np.int64]]] | None:
+def _parts(document: Document, chunks: Sequence[Chunk]) -> list[tuple[int, Offsets]] | None:
     """Returns members' numbers with their chunks' spans; None for passages or unsorted chunks."""
     import numpy as np
 
@@ -121,7 +115,7 @@ def _parts(
     return [(number, part) for number, part in numbered if len(part)] or None
 
 
-def _segment(document: Document, retriever: Any, number: int, spans: NDArray[np.int64]) -> Any:  # noqa: ANN401 -- plug-ins
+def _segment(document: Document, retriever: Any, number: int, spans: Offsets) -> Any:  # noqa: ANN401 -- plug-ins
     cache = document.cache
     key = _key(document, retriever, number, spans, cache.fingerprint) if cache else None
     if cache and key and (cached := cache.get("segment", key)) is not None:
@@ -138,7 +132,7 @@ def _key(
     document: Document,
     retriever: object,
     number: int,
-    spans: NDArray[np.int64],
+    spans: Offsets,
     fingerprint: Fingerprint,
 ) -> CacheKey | None:
     # A sweep over BM25's k1 and b shares all segments, which contain only counts.

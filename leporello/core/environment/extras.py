@@ -1,7 +1,5 @@
 """Checks that optional packages are installed, and names the extra that installs them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec

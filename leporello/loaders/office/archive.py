@@ -1,7 +1,5 @@
 """Zip archives that are documents: their members, unpacked within limits."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile
@@ -9,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from leporello.core.environment.input_limits import ARCHIVE_ENTRIES
 from leporello.core.errors import UserError
@@ -19,6 +17,7 @@ from leporello.loaders.files import LARGEST, ZIP, Format
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+Element: TypeAlias = "_Element"  # lxml is imported only where a file is parsed
 _BOMB = (2**26, 200)  # unpacked bytes and growth factor; exceeding both is refused
 _NAMES = re.compile(rb"PK\x03\x04.{22}([\x01-\xff])\0..([ -~]{1,255})", re.S)
 
@@ -85,14 +84,14 @@ def read(archive: zipfile.ZipFile, name: str) -> bytes:
     return archive.read(name) if name in archive.namelist() else b""
 
 
-def parsed(data: bytes) -> _Element:
+def parsed(data: bytes) -> Element:
     """Parses XML and returns its root; an empty element without data."""
-    from lxml.etree import Element, XMLParser, fromstring
+    from lxml import etree
 
     if not data.strip():
-        return Element("none")
+        return etree.Element("none")
     # No external entities; libxml2 limits the growth of internal ones.
-    return fromstring(data, XMLParser(resolve_entities=False, no_network=True))
+    return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
 
 
 def title_of(archive: zipfile.ZipFile) -> str:

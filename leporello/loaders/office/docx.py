@@ -1,22 +1,24 @@
 """Word: the body, then notes and comments."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss
 from leporello.loaders.flow import Flow
-from leporello.loaders.office.archive import ArchiveFormat, losses_of, parsed, title_of, unpacked
+from leporello.loaders.office.archive import (
+    ArchiveFormat,
+    Element,
+    losses_of,
+    parsed,
+    title_of,
+    unpacked,
+)
 from leporello.loaders.office.docx_body import Body
 from leporello.loaders.office.parts import OfficeParts
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
 
 _MOST_TAGS = 4_000_000  # each takes some 500 bytes of memory while it is read
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -54,7 +56,7 @@ class Docx(ArchiveFormat):
         return replace(extracted, title=title or first)
 
 
-def _deleted(body: _Element) -> Iterator[Loss]:
+def _deleted(body: Element) -> Iterator[Loss]:
     texts = [element.text or "" for element in body.iter(f"{_WORD}delText")]
     if texts:
         size = sum(map(len, texts))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from leporello.core.records import Loss
 from leporello.loaders.figures import formula
 from leporello.loaders.flow import Flow
 from leporello.loaders.numbering import whole
+from leporello.loaders.office.archive import Element
 from leporello.loaders.office.docx_parts import (
     BOXES,
     WordFields,
@@ -20,10 +21,7 @@ from leporello.loaders.office.docx_parts import (
 from leporello.loaders.office.docx_styles import WordNumbers, WordStyles, is_on, outline_level
 from leporello.loaders.office.parts import OfficeParts, attribute, elements, local_name
 
-if TYPE_CHECKING:
-    from lxml.etree import _Element
-
-_Write: TypeAlias = "Callable[[Body, _Element], None]"
+_Write: TypeAlias = "Callable[[Body, Element], None]"
 _HEIGHTS = {"superscript": "sup", "subscript": "sub"}
 _SHIFT = 4  # half points by which raised or lowered text is shifted
 _CONTENTS = ("{*}txbxContent", "{*}chart", "{*}relIds")  # of drawings
@@ -41,11 +39,11 @@ class Body:
         self._numbers = WordNumbers(numbers, self._styles)
         self._fields = WordFields(flow)
         self._style = ""  # of the paragraph
-        self._after: list[_Element] | None = None  # text boxes and charts of the open paragraph
+        self._after: list[Element] | None = None  # text boxes and charts of the open paragraph
         self._is_joined = False  # whether the next paragraph continues the last one
         self._marks: dict[tuple[str, str], int] = {}  # numbers of notes, by kind and id
 
-    def write(self, parent: _Element) -> None:
+    def write(self, parent: Element) -> None:
         """Writes the elements in an element; of unknown elements, those in them."""
         for name, element in elements(parent):
             handler = _HANDLERS.get(name, Body.write)
@@ -64,7 +62,7 @@ class Body:
                 if (body := bodies.get(id_)) is not None:
                     self._write_note(kind, id_, body)
 
-    def _write_note(self, kind: str, id_: str, body: _Element) -> None:
+    def _write_note(self, kind: str, id_: str, body: Element) -> None:
         self.flow.start("p")
         mark = self._mark(kind, id_)
         if kind == "comment":
@@ -84,7 +82,7 @@ class Body:
     def _related(self, kind: str) -> str:
         return self._parts.target("word/document.xml", kind) or f"word/{kind}.xml"
 
-    def _write_paragraph(self, paragraph: _Element) -> None:
+    def _write_paragraph(self, paragraph: Element) -> None:
         properties = paragraph.find("{*}pPr")
         if self._after is not None:  # in a text box or note that is in a paragraph
             self._after.append(paragraph)
@@ -104,7 +102,7 @@ class Body:
         for element in after:
             self._write_after(element)
 
-    def _start_paragraph(self, properties: _Element | None) -> str:
+    def _start_paragraph(self, properties: Element | None) -> str:
         """Begins a paragraph with its number; returns the name of its element."""
         style = None if properties is None else attribute(properties.find("{*}pStyle"))
         self._style = style or ""
@@ -116,7 +114,7 @@ class Body:
         self.flow.label(number or "")
         return tag
 
-    def _write_after(self, element: _Element) -> None:
+    def _write_after(self, element: Element) -> None:
         name = local_name(str(element.tag))
         if name == "p":
             self._write_paragraph(element)
@@ -127,7 +125,7 @@ class Body:
         else:
             self._parts.write_graphic(element, self.part, self.flow)
 
-    def _write_run(self, run: _Element) -> None:
+    def _write_run(self, run: Element) -> None:
         properties = run.find("{*}rPr")
         height = ""
         if self._style or properties is not None:
@@ -144,25 +142,25 @@ class Body:
         self.flow.shift(height)
         self.write(run)
 
-    def _is_hidden(self, properties: _Element | None, style: str | None) -> bool:
+    def _is_hidden(self, properties: Element | None, style: str | None) -> bool:
         if properties is not None and (vanish := properties.find("{*}vanish")) is not None:
             return is_on(vanish)
         values = (self._styles.text_value(s, "vanish") for s in (style, self._style) if s)
         value = next((v for v in values if v is not None), "0")
         return value not in ("0", "false", "off")
 
-    def _write_text(self, element: _Element) -> None:
+    def _write_text(self, element: Element) -> None:
         if not self._fields.codes:
             self.flow.data(element.text or "")
 
-    def _write_symbol(self, element: _Element) -> None:
+    def _write_symbol(self, element: Element) -> None:
         font, code = attribute(element, "font") or "", attribute(element, "char") or ""
         if text := symbol(font, code):
             self.flow.data(text)
         else:
             self.flow.losses.append(Loss("symbol", f"{code} of the font {font} is unknown"))
 
-    def _write_control(self, control: _Element) -> None:
+    def _write_control(self, control: Element) -> None:
         """Writes a content control: its content, or a box for one that is ticked or not."""
         properties = control.find("{*}sdtPr")
         box = None if properties is None else properties.find("{*}checkbox")
@@ -172,20 +170,20 @@ class Body:
         elif content is not None:
             self.write(content)
 
-    def _write_ruby(self, ruby: _Element) -> None:
+    def _write_ruby(self, ruby: Element) -> None:
         for name in ("rubyBase", "rt"):
             if (part := ruby.find(f"{{*}}{name}")) is not None:
                 self.flow.start(name)
                 self.write(part)
                 self.flow.end(name)
 
-    def _write_reference(self, element: _Element) -> None:
+    def _write_reference(self, element: Element) -> None:
         kind = local_name(str(element.tag)).removesuffix("Reference")
         if (id_ := attribute(element, "id")) is not None:
             self.flow.shift("")
             self.flow.data(self._mark(kind, id_))
 
-    def _write_drawing(self, drawing: _Element) -> None:
+    def _write_drawing(self, drawing: Element) -> None:
         """Writes the description of a picture, and later the text, chart or diagram in it."""
         for element in drawing.iter("{*}pic", "{*}imagedata", "{*}textpath", *_CONTENTS):
             name = local_name(str(element.tag))
@@ -206,30 +204,30 @@ class Body:
                 described = next((text for text in texts if text and text.strip()), "")
                 self.flow.start("img", {"alt": described} if described else {})
 
-    def _postpone(self, element: _Element) -> None:
+    def _postpone(self, element: Element) -> None:
         if self._after is None:
             self._write_after(element)
         else:
             self._after.append(element)
 
-    def _write_object(self, element: _Element) -> None:
+    def _write_object(self, element: Element) -> None:
         what = next(
             (attribute(e, "ProgID") for e in element.iter("{*}OLEObject", "{*}control")), ""
         )
         why = f"is not read ({what})" if what else "is not read"
         self.flow.losses.append(Loss("embedded object", f"{why}; save it as a separate file"))
 
-    def _lose(self, element: _Element) -> None:
+    def _lose(self, element: Element) -> None:
         name = local_name(str(element.tag))
         self.flow.losses.append(Loss("inserted part", f"is not read ({name})"))
 
-    def _write_formula(self, element: _Element) -> None:
+    def _write_formula(self, element: Element) -> None:
         before = element.getprevious()
         if before is not None and local_name(str(before.tag)) == "oMath":
             self.flow.data(" ")
         self.flow.data(formula(element))
 
-    def _write_table(self, table: _Element) -> None:
+    def _write_table(self, table: Element) -> None:
         if self._after is not None:  # in a text box
             self._after.append(table)
             return
@@ -254,13 +252,13 @@ class Body:
         self.flow.end("table")
 
 
-def _is_joined(properties: _Element) -> bool:
+def _is_joined(properties: Element) -> bool:
     """Returns whether a paragraph is an initial, or its end is deleted, so that it is joined."""
     is_initial = attribute(properties.find("{*}framePr"), "dropCap") in ("drop", "margin")
     return is_initial or properties.find("{*}rPr/{*}del") is not None
 
 
-def _outer(element: _Element, end: _Element) -> Iterator[str]:
+def _outer(element: Element, end: Element) -> Iterator[str]:
     """Yields the names of the elements around an element, up to another one."""
     for outer in element.iterancestors():
         if outer is end:

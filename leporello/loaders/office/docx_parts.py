@@ -1,20 +1,14 @@
 """Fields, rows and cells, and symbols of Word."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
 from leporello.loaders.numbering import whole
+from leporello.loaders.office.archive import Element
 from leporello.loaders.office.docx_styles import is_on
 from leporello.loaders.office.parts import attribute, elements
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
-
 
 BOXES = {True: "☒", False: "☐"}
 _RESULT = "\0"  # in place of the instruction of a field whose result follows
@@ -34,7 +28,7 @@ class WordFields:
         if self.codes:
             self._instructions, self.codes = [_RESULT for _ in self._instructions], 0
 
-    def write(self, element: _Element) -> None:
+    def write(self, element: Element) -> None:
         """Begins or ends a field, whose instruction is not text."""
         kind = attribute(element, "fldCharType")
         if kind == "begin":
@@ -50,7 +44,7 @@ class WordFields:
                 self.codes -= 1
                 self._write_instruction(instruction)
 
-    def _write_form(self, field: _Element) -> None:
+    def _write_form(self, field: Element) -> None:
         """Writes the value of a field of a form that has no text of its own."""
         if (box := field.find("{*}ffData/{*}checkBox")) is not None:
             state = box.find("{*}checked")
@@ -74,7 +68,7 @@ class WordFields:
             self._instructions[-1] += text
 
 
-def inside(parent: _Element, name: str) -> Iterator[_Element]:
+def inside(parent: Element, name: str) -> Iterator[Element]:
     """Yields rows or cells, also those in content controls and tracked insertions."""
     for kind, element in elements(parent):
         if kind == name:
@@ -83,12 +77,12 @@ def inside(parent: _Element, name: str) -> Iterator[_Element]:
             yield from inside(element, name)
 
 
-def columns_before(row: _Element) -> int:
+def columns_before(row: Element) -> int:
     """Returns the number of columns that a row leaves free at its beginning."""
     return whole(attribute(row.find("{*}trPr/{*}gridBefore")))
 
 
-def covers(cell: _Element) -> dict[str, str]:
+def covers(cell: Element) -> dict[str, str]:
     """Returns the columns that a cell covers, and whether it continues the cell above."""
     covered = {"colspan": str(max(whole(attribute(cell.find("{*}tcPr/{*}gridSpan")), 1), 1))}
     merge = cell.find("{*}tcPr/{*}vMerge")

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from leporello.loaders.numbering import numeral, whole
+from leporello.loaders.office.archive import Element
 from leporello.loaders.office.parts import attribute
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
 
 _DEEPEST = 20  # styles that are based on each other
 _FORMS = {
@@ -29,14 +26,14 @@ class WordStyle:
 
     name: str  # name, in English for built-in styles
     base: str  # id of the style that it is based on
-    paragraph: _Element | None  # properties of paragraphs
-    text: _Element | None  # properties of text
+    paragraph: Element | None  # properties of paragraphs
+    text: Element | None  # properties of text
 
 
 class WordStyles:
     """Styles by id."""
 
-    def __init__(self, root: _Element) -> None:
+    def __init__(self, root: Element) -> None:
         self._styles = {
             attribute(style, "styleId") or "": WordStyle(
                 attribute(style.find("{*}name")) or "",
@@ -88,7 +85,7 @@ class WordStyles:
         return self._values[id_, name]
 
 
-def outline_level(properties: _Element) -> int | None:
+def outline_level(properties: Element) -> int | None:
     """Returns the level of headings that a paragraph has; 0 for body text, None without it."""
     value = attribute(properties.find("{*}outlineLvl"))
     if value is None or not value.isdecimal():
@@ -117,7 +114,7 @@ class _Numbering:
 class WordNumbers:
     """Numbers of paragraphs, counted in the order of the document."""
 
-    def __init__(self, root: _Element, styles: WordStyles) -> None:
+    def __init__(self, root: Element, styles: WordStyles) -> None:
         self._styles = styles
         self._abstract = {
             attribute(e, "abstractNumId") or "": _Numbering(
@@ -139,7 +136,7 @@ class WordNumbers:
                     self._own.setdefault(id_, {})[at] = _level(level)[1]
         self._counts: dict[str, dict[int, int]] = {}  # last numbers, by numbering and level
 
-    def number(self, properties: _Element | None, style: str) -> str | None:
+    def number(self, properties: Element | None, style: str) -> str | None:
         """Counts a paragraph, and returns its number; empty for bullets, None without either."""
         numbers = None if properties is None else properties.find("{*}numPr")
         id_ = None if numbers is None else attribute(numbers.find("{*}numId"))
@@ -198,7 +195,7 @@ class WordNumbers:
         return _PLACE.sub(shown, level.text).strip()
 
 
-def _level(element: _Element) -> tuple[int, Level]:
+def _level(element: Element) -> tuple[int, Level]:
     kind = attribute(element.find("{*}numFmt")) or "decimal"
     form = "" if kind in _WITHOUT_NUMBER else _FORMS.get(kind, "1")
     text = "" if kind == "bullet" else attribute(element.find("{*}lvlText")) or ""
@@ -213,6 +210,6 @@ def _level(element: _Element) -> tuple[int, Level]:
     )
 
 
-def is_on(element: _Element | None) -> bool:
+def is_on(element: Element | None) -> bool:
     """Returns whether a property that can be switched off is on."""
     return element is not None and (attribute(element) or "true") not in ("0", "false", "off")

@@ -7,20 +7,15 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 from urllib.parse import unquote
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss
 from leporello.loaders.html import Html
-from leporello.loaders.office.archive import ArchiveFormat, parsed, read, unpacked
+from leporello.loaders.office.archive import ArchiveFormat, Element, parsed, read, unpacked
 from leporello.text.outline import joined
-
-if TYPE_CHECKING:
-    from zipfile import ZipFile
-
-    from lxml.etree import _Element
 
 _OF_FONTS = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"}
 _PAGES = {"application/xhtml+xml", "text/html", "application/xml"}
@@ -52,7 +47,7 @@ class Epub(ArchiveFormat):
 
 
 def _chapters(
-    archive: ZipFile, book: _Element, folder: str, path: Path
+    archive: ZipFile, book: Element, folder: str, path: Path
 ) -> Iterator[tuple[str, Document]]:
     """Yields the chapters in the order of the book, then pages that are not part of the order."""
     items = {item.get("id"): item for item in book.iter("{*}item")}
@@ -73,7 +68,7 @@ def _chapters(
         yield f"page {name}, outside the chapters", page
 
 
-def _chapter(archive: ZipFile, item: _Element | None, name: str, path: Path) -> Document:
+def _chapter(archive: ZipFile, item: Element | None, name: str, path: Path) -> Document:
     """Returns the text of a page, or its loss."""
     if item is None or name not in archive.namelist():
         return Document("", "", losses=(Loss("chapter", "is not in the file", name),))

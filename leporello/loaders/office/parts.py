@@ -8,15 +8,11 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
 from leporello.loaders.numbering import whole
-from leporello.loaders.office.archive import parsed, read
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
+from leporello.loaders.office.archive import Element, parsed, read
 
 _MOST_POINTS = 100_000  # of a series
 
@@ -27,7 +23,7 @@ def local_name(tag: str) -> str:
     return tag.rpartition("}")[2]
 
 
-def elements(parent: _Element) -> Iterator[tuple[str, _Element]]:
+def elements(parent: Element) -> Iterator[tuple[str, Element]]:
     """Yields the names and elements in an element, of alternatives the first that has elements."""
     for element in parent:
         if not isinstance(element.tag, str):
@@ -41,7 +37,7 @@ def elements(parent: _Element) -> Iterator[tuple[str, _Element]]:
             yield name, element
 
 
-def attribute(element: _Element | None, name: str = "val") -> str | None:
+def attribute(element: Element | None, name: str = "val") -> str | None:
     """Returns an attribute by its name without namespace; None without attribute or element."""
     if element is None:
         return None
@@ -59,7 +55,7 @@ class OfficeParts:
         self.losses: list[Loss] = []
         self._targets: dict[str, Mapping[str, tuple[str, str]]] = {}
 
-    def root(self, name: str, what: str) -> _Element:
+    def root(self, name: str, what: str) -> Element:
         """Returns the root of a part; an empty element, and a loss of `what`, if it is corrupt."""
         from lxml.etree import XMLSyntaxError
 
@@ -87,7 +83,7 @@ class OfficeParts:
         """Returns the name of the first related part of a kind; empty without such a part."""
         return next((name for of, name in self.targets(part).values() if of == kind), "")
 
-    def write_graphic(self, frame: _Element, part: str, flow: Flow) -> None:
+    def write_graphic(self, frame: Element, part: str, flow: Flow) -> None:
         """Writes the charts and diagrams of a frame; those that are absent are losses."""
         for element in frame.iter("{*}chart", "{*}relIds"):
             is_chart = local_name(str(element.tag)) == "chart"
@@ -119,7 +115,7 @@ def write_rows(rows: Iterable[Sequence[str]], flow: Flow) -> None:
     flow.end("table")
 
 
-def write_chart(root: _Element, flow: Flow) -> None:
+def write_chart(root: Element, flow: Flow) -> None:
     """Writes the title of a chart of any kind, and its data as a table per set of categories."""
     title = root.find("{*}chart/{*}title")
     flow.element("p", "" if title is None else _text(title))
@@ -142,7 +138,7 @@ def write_chart(root: _Element, flow: Flow) -> None:
         write_rows(rows, flow)
 
 
-def _points(series: _Element, *names: str) -> list[str]:
+def _points(series: Element, *names: str) -> list[str]:
     """Returns the points of a series' categories or values; empty texts for absent points."""
     source = next((e for name in names if (e := series.find(f"{{*}}{name}")) is not None), None)
     if source is None:
@@ -161,7 +157,7 @@ def _points(series: _Element, *names: str) -> list[str]:
     return [points.get(i, "") for i in range(max(points, default=-1) + 1)]
 
 
-def _values(level: _Element) -> dict[int, str]:
+def _values(level: Element) -> dict[int, str]:
     points = {}
     for point in level.iter("{*}pt"):
         index = whole(attribute(point, "idx"), -1)
@@ -180,7 +176,7 @@ def _number(text: str) -> str:
         return text
 
 
-def _text(element: _Element) -> str:
+def _text(element: Element) -> str:
     paragraphs = ("".join(t.text or "" for t in p.iter("{*}t")) for p in element.iter("{*}p"))
     return " ".join(filter(None, paragraphs))
 

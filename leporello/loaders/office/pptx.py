@@ -6,17 +6,21 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from leporello.core.records import Document, Loss
 from leporello.loaders.figures import formula
 from leporello.loaders.flow import Flow
 from leporello.loaders.numbering import numeral, whole
-from leporello.loaders.office.archive import ArchiveFormat, losses_of, parsed, title_of, unpacked
+from leporello.loaders.office.archive import (
+    ArchiveFormat,
+    Element,
+    losses_of,
+    parsed,
+    title_of,
+    unpacked,
+)
 from leporello.loaders.office.parts import OfficeParts, attribute, elements
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
 
 _PRESENTATION = "ppt/presentation.xml"
 _EMBEDDED = {
@@ -30,7 +34,7 @@ _FORMS = {
 }  # fmt: skip
 _AUTO_NUMBER = re.compile(r"(.+?)(Period|ParenR|ParenBoth|Plain|Minus)?")
 _SIGNS = {"Period": "{}.", "ParenR": "{})", "ParenBoth": "({})", "Minus": "- {} -"}
-_Write: TypeAlias = "Callable[[_Slide, _Element], None]"
+_Write: TypeAlias = "Callable[[_Slide, Element], None]"
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,9 @@ class _Slide:
 
     def __init__(self, parts: OfficeParts, flow: Flow, name: str) -> None:
         self._parts, self._flow, self._name = parts, flow, name
-        self._title: _Element | None = None
+        self._title: Element | None = None
 
-    def write(self, root: _Element) -> None:
+    def write(self, root: Element) -> None:
         shapes = root.find("{*}cSld/{*}spTree")
         if shapes is not None:
             self._title = next((s for s in shapes.iter("{*}sp") if _kind(s) in _TITLES), None)
@@ -101,7 +105,7 @@ class _Slide:
                 if _kind(shape) == "body":
                     self._write_shape(shape)
 
-    def _write_shapes(self, shapes: _Element) -> None:
+    def _write_shapes(self, shapes: Element) -> None:
         for name, shape in elements(shapes):
             about = next(shape.iter("{*}cNvPr"), None)
             if shape is self._title or name not in _SHAPES:
@@ -111,12 +115,12 @@ class _Slide:
             else:
                 _SHAPES[name](self, shape)
 
-    def _write_shape(self, shape: _Element) -> None:
+    def _write_shape(self, shape: Element) -> None:
         self._flow.start("p")
         self._write_text(shape, "div")
         self._flow.end("p")
 
-    def _write_picture(self, picture: _Element) -> None:
+    def _write_picture(self, picture: Element) -> None:
         described = attribute(next(picture.iter("{*}cNvPr"), None), "descr") or ""
         if _FILE_NAME.fullmatch(described) or not described.strip():
             is_media = any(True for _ in picture.iter("{*}videoFile", "{*}audioFile"))
@@ -125,7 +129,7 @@ class _Slide:
         else:
             self._flow.element("p", described)
 
-    def _write_frame(self, frame: _Element) -> None:
+    def _write_frame(self, frame: Element) -> None:
         """Writes a table, chart or diagram; embedded objects are losses."""
         if (table := next(frame.iter("{*}tbl"), None)) is not None:
             self._write_table(table)
@@ -138,7 +142,7 @@ class _Slide:
         else:
             self._lose("drawing", "is of an unknown kind")
 
-    def _write_table(self, table: _Element) -> None:
+    def _write_table(self, table: Element) -> None:
         flow, properties = self._flow, table.find("{*}tblPr")
         flow.start("table")
         for number, row in enumerate(table.iterfind("{*}tr")):
@@ -155,7 +159,7 @@ class _Slide:
             flow.end("thead" if is_header else "tbody")
         flow.end("table")
 
-    def _write_text(self, shape: _Element, tag: str = "") -> None:
+    def _write_text(self, shape: Element, tag: str = "") -> None:
         """Writes the paragraphs of a shape, each as an element."""
         body = shape.find("{*}txBody")
         if body is None:
@@ -170,7 +174,7 @@ class _Slide:
             if not tag:
                 self._flow.data(" ")
 
-    def _write_runs(self, paragraph: _Element) -> None:
+    def _write_runs(self, paragraph: Element) -> None:
         for name, run in elements(paragraph):
             if name in ("r", "fld"):
                 baseline = attribute(run.find("{*}rPr"), "baseline") or "0"
@@ -191,11 +195,11 @@ class _Slide:
 class _SlideNumbers:
     """Numbers of the paragraphs of a shape."""
 
-    def __init__(self, body: _Element) -> None:
+    def __init__(self, body: Element) -> None:
         self._body = body
         self._counts: dict[int, tuple[str, int]] = {}  # form and last number, by level
 
-    def number(self, paragraph: _Element) -> str:
+    def number(self, paragraph: Element) -> str:
         """Counts a paragraph, and returns its number; empty without number."""
         properties = paragraph.find("{*}pPr")
         level = whole(attribute(properties, "lvl"))
@@ -215,7 +219,7 @@ class _SlideNumbers:
         name, sign = match.groups() if match else (kind, None)
         return _SIGNS.get(sign or "", "{}").format(numeral(count, _FORMS.get(name, "1")))
 
-    def _auto(self, properties: _Element | None, level: int) -> _Element | None:
+    def _auto(self, properties: Element | None, level: int) -> Element | None:
         """Returns the automatic number of a paragraph, which the list's style may define."""
         styles = (properties, self._body.find(f"{{*}}lstStyle/{{*}}lvl{level + 1}pPr"))
         for style in styles:
@@ -225,7 +229,7 @@ class _SlideNumbers:
         return None
 
 
-def _kind(shape: _Element) -> str:
+def _kind(shape: Element) -> str:
     """Returns the kind of a placeholder; empty for other shapes."""
     place = next(shape.iter("{*}ph"), None)
     return "" if place is None else place.get("type", "obj")

@@ -10,6 +10,7 @@ from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
+from zipfile import ZipFile
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss
@@ -21,8 +22,6 @@ from leporello.loaders.tables.rows import NOTHING, Header, Hidden, letters, writ
 from leporello.text.outline import joined
 
 if TYPE_CHECKING:
-    from zipfile import ZipFile
-
     from python_calamine import CalamineSheet, CalamineWorkbook
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

@@ -1,20 +1,14 @@
 """Marks of the sheets of an xlsx file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from posixpath import join, normpath
-from typing import TYPE_CHECKING
+from zipfile import ZipFile
 
 from leporello.loaders.office.archive import parsed, read
 from leporello.loaders.tables.marks import MOST_CELLS, PERCENT, Marks, check_size, has_unit
-
-if TYPE_CHECKING:
-    from zipfile import ZipFile
-
 
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _PREFIX = re.compile(rb"<(\w+):worksheet[\s>]")
