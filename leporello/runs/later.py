@@ -5,44 +5,58 @@ A file with one line per example stores the statistics, so that an interrupted r
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from leporello.config.metrics import metrics_of
 from leporello.core.environment.json_table import JsonTable
 from leporello.core.errors import Stopped, UserError
 from leporello.core.files import read_rows
 from leporello.core.hashing import digest
-from leporello.core.records import Document, Example, Prediction
+from leporello.core.records import Document, Example
 from leporello.engine.progress import Progress
 from leporello.engine.results.finished import empty_prediction
 from leporello.engine.task_examples import checked
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, RunContext
-from leporello.metrics import GoldError, Metric, Statistics
+from leporello.metrics import GoldError, Metric
 from leporello.metrics.protocol import is_later
 
 
 def later_statistics(job: Job, files: JobFiles, context: RunContext) -> tuple[JsonTable, str]:
     """Returns the statistics of metrics that are computed after all reads, by example number.
 
-    Missing ones are computed first. The second value is the reason for an early stop, or empty.
+    Missing ones are computed. The second value is the reason for an early stop, or empty.
     """
-    table, missing = JsonTable(), 0
+    table = JsonTable()
     all_metrics = metrics_of(job.metrics).items()
     if not (metrics := {name: metric for name, metric in all_metrics if is_later(metric)}):
         return table, ""
     stored = _stored_statistics(files.later)
-    for number, text in _predictions(files):
-        if (statistics := stored.get(digest([number, text, *metrics]))) is not None:
+    examples = enumerate(checked(job.source.examples, job.task.name))
+    title = f"{', '.join(metrics)} of {job.name}"
+    files.folder.mkdir(parents=True, exist_ok=True)
+    with (
+        Progress(title, job.expected(context.limit)) as progress,
+        files.later.open("a", encoding="utf-8") as file,
+    ):
+        for finished in files.examples():
+            number = finished.number
+            text = finished.prediction["prediction"] if finished.prediction else ""
+            # By prediction too: after a retry or an update the old statistics must not count.
+            key = digest([number, text, *metrics])
+            if (statistics := stored.get(key)) is None:
+                try:
+                    context.check(progress)
+                except Stopped as reason:
+                    return table, str(reason)
+                example = next(candidate for index, candidate in examples if index == number)
+                statistics = _statistics(metrics, text, example)
+                file.write(json.dumps({"key": key, "statistics": statistics}) + "\n")
+                file.flush()
             table.add(number, statistics)
-        else:
-            missing += 1
-    try:
-        if missing:
-            _compute(table, metrics, job, files, context, missing=missing)
-    except Stopped as reason:
-        return table, str(reason)
+            progress.example()
     return table, ""
 
 
@@ -58,48 +72,13 @@ def _stored_statistics(path: Path) -> JsonTable:
     return stored
 
 
-def _predictions(files: JobFiles) -> Iterator[tuple[int, str]]:
-    """Yields the number and the prediction of each finished example; empty for failures."""
-    for example in files.examples():
-        text = example.prediction["prediction"] if example.prediction else ""
-        yield example.statistics.number, text
-
-
-def _compute(
-    table: JsonTable, metrics: Mapping[str, Metric], job: Job, files: JobFiles,
-    context: RunContext, *, missing: int,
-) -> None:  # fmt: skip
-    title = f"{', '.join(metrics)} of {job.name}"
-    examples = enumerate(checked(job.source.examples, job.task.name))
-    files.folder.mkdir(parents=True, exist_ok=True)
-    with (
-        Progress(title, len(table) + missing) as progress,
-        files.later.open("a", encoding="utf-8") as file,
-    ):
-        progress.already_done(len(table))
-        for number, text in _predictions(files):
-            if table.get(number) is not None:
-                continue
-            context.check(progress)
-            example = next(candidate for index, candidate in examples if index == number)
-            # Metrics compare texts of answers, and this prediction does not cover the document.
-            gold = dataclasses.replace(example, document=Document("", ""))
-            prediction = dataclasses.replace(empty_prediction(gold), prediction=text)
-            statistics = _statistics(metrics, prediction, gold)
-            table.add(number, {**statistics})
-            # By prediction too: after a retry or an update the old statistics must not count.
-            row = {"key": digest([number, text, *metrics]), "statistics": statistics}
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-            progress.example()
-
-
-def _statistics(
-    metrics: Mapping[str, Metric], prediction: Prediction, example: Example
-) -> dict[str, Statistics | None]:
+def _statistics(metrics: Mapping[str, Metric], text: str, example: Example) -> dict[str, Any]:
     """Returns the statistics of all metrics; None if the reference is unusable."""
+    # Metrics compare texts of answers, and this prediction does not cover the document.
+    gold = dataclasses.replace(example, document=Document("", ""))
+    prediction = dataclasses.replace(empty_prediction(gold), prediction=text)
     try:
-        return {name: metric.statistics(prediction, example) for name, metric in metrics.items()}
+        return {name: metric.statistics(prediction, gold) for name, metric in metrics.items()}
     except GoldError:
         return dict.fromkeys(metrics)
     except Exception as error:  # metrics may run programs in other languages
