@@ -65,11 +65,9 @@ def schema_from(path: Path) -> str:
     """Returns the JSON Schema for a JSON or YAML file with a schema, a type or `fields`.
 
     Raises:
-        UserError: The file cannot be read or is not JSON.
-        ConfigError: It is not YAML, a type or valid JSON Schema; names the line.
+        UserError: The file cannot be read.
+        ConfigError: It is not JSON or YAML, a type or valid JSON Schema; names the line.
     """
-    if path.suffix.lower() == ".json":
-        _check_json(path)
     tree = read_tree(path)
     if not tree.plain():
         raise UserError(f"{path}: declares no type; write one, such as `type: date`")
@@ -209,15 +207,6 @@ def _arrow_value(kind: str, value: JSON) -> Any:  # noqa: ANN401 -- of many type
     if value is None or kind in ("number", "integer", "yes_no"):
         return value
     return datetime.date.fromisoformat(str(value)) if kind == "date" else as_answer(value)
-
-
-def _check_json(path: Path) -> None:
-    try:
-        json.loads(path.read_bytes())
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except (OSError, ValueError, RecursionError):
-        return  # `read_tree` reports these errors
 
 
 def _subtree(tree: Tree, path: Sequence[str]) -> Tree:

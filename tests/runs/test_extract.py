@@ -98,7 +98,7 @@ fields:
     [
         ("a.yaml", "fields:\n  a: date\n  b: {type: nmber}\n", "a.yaml:3: fields.b: unknown type"),
         ("a.yaml", 'fields:\n  a: {type: text,\n    pattern: "("}\n', "a.yaml:3: properties.a"),
-        ("a.json", '{"fields": {"a": "date",}}', "a.json:1: not JSON"),
+        ("a.json", '{"fields": {"a" "date"}}', "a.json:1: not valid YAML"),
         ("a.yaml", "fields: {a: [", "a.yaml:1: not valid YAML"),
         ("a.yaml", "fields: {_: date}", "has no description"),
         ("a.yaml", "type: date", "a table needs `fields`"),
