@@ -17,10 +17,10 @@ from statistics import fmean
 from typing import Any, TypeAlias
 
 from leporello.config.specs import shortened
-from leporello.core.coverage import PARTS, shares
-from leporello.core.errors import UserError
+from leporello.core.coverage import PARTS, shares, shown
+from leporello.core.errors import UserError, counted
 from leporello.core.records import JSON
-from leporello.core.table import ResultTable
+from leporello.core.table import ResultTable, swept_columns
 from leporello.engine.failures import CURED
 from leporello.engine.results.finished import ExampleStatistics
 from leporello.metrics import Metric, judging_metric
@@ -279,6 +279,64 @@ class Summary:
         except MetricError as error:
             self._faults[name][str(error)] = len(statistics)
             return {}
+
+
+def result_tables(results: Sequence[Result]) -> Iterator[ResultTable]:
+    """Yields the scores, the coverage, the readers and the ways of each task as tables."""
+    for task in dict.fromkeys(result.task for result in results):
+        yield from _tables_of(task, [result for result in results if result.task == task])
+
+
+def _tables_of(task: str, results: Sequence[Result]) -> Iterator[ResultTable]:
+    columns, points = swept_columns([result.pipeline for result in results])
+    labels = [(n + r.marks, *values) for r, (n, *values) in zip(results, points, strict=True)]
+    names = [*dict.fromkeys(name for result in results for name in result.scores)]
+    if names:
+        rows = (
+            (*label, *(f"{r.scores[name]:.2f}" if name in r.scores else "" for name in names))
+            for r, label in zip(results, labels, strict=True)
+        )
+        heads = (*columns, *names)
+        yield ResultTable(f"Scores on {task}", heads, tuple(rows), labels=len(columns))
+    yield _coverage(task, results, columns, labels)
+    if any(result.roles for result in results):
+        yield _readers(task, results)
+    if any(result.ways for result in results):
+        yield ways_table(f"Ways of {task}", ((result.pipeline, result.ways) for result in results))
+
+
+def _coverage(
+    task: str, results: Sequence[Result], columns: Sequence[str], labels: Sequence[Sequence[str]]
+) -> ResultTable:
+    """Returns the shares of the documents; equal counts of examples are in the title."""
+    parts = shown(result.shares for result in results)
+    counts = {
+        "examples": [result.examples for result in results],
+        "failed": [result.failures for result in results],
+        "empty": [result.empty for result in results],
+    }
+    are_equal = len({*counts["examples"]}) == 1
+    of = f" ({counted(counts['examples'][0], 'example')})" if are_equal else ""
+    with_counts = [
+        n for n, values in counts.items() if any(values) and not (of and n == "examples")
+    ]
+    rows = []
+    for at, (r, label) in enumerate(zip(results, labels, strict=True)):
+        numbers = (f"{counts[name][at]:,}" for name in with_counts)
+        rows.append((*label, r.reader, *numbers, *(f"{100 * r.shares[p]:.1f} %" for p in parts)))
+    heads = (*columns, "reader", *with_counts, *parts)
+    return ResultTable(f"Coverage of {task}{of}", heads, tuple(rows), labels=len(columns))
+
+
+def _readers(task: str, results: Sequence[Result]) -> ResultTable:
+    columns = ("reads", "over_budget", "input_tokens", "output_tokens", "dollars")
+    rows = (
+        (r.pipeline + r.marks, role, *(f"{usage[n]:,.6g}" if n in usage else "–" for n in columns))
+        for r in results
+        for role, usage in r.roles.items()
+    )
+    heads = ("pipeline", "role", "reads", "over budget", "tokens read", "written", "dollars")
+    return ResultTable(f"Readers of {task}", heads, tuple(rows), labels=2)
 
 
 def ways_table(

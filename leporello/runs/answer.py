@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.calls.answers import Certainty, Item, certainty, is_answer
 from leporello.core.coverage import ledger_line, loss_lines
-from leporello.core.records import JSON, Coverage, Document, Span
+from leporello.core.records import JSON, Coverage, Document, Prediction, Span
 from leporello.core.table import ResultTable, frame, html
 from leporello.text.outline import cited
 from leporello.text.typed.parse import leaves
@@ -40,6 +40,18 @@ class CitedPassage:
     kind: str = "verbatim"
 
 
+def cited_passages(document: Document, prediction: Prediction) -> Iterator[CitedPassage]:
+    """Yields the passages that were selected for a prediction, best first."""
+    spans = (*prediction.read, *prediction.stood_for)
+    for rank, (start, end, score) in enumerate(prediction.hits):
+        span, enriched = Span(start, end), prediction.passages.get(rank)
+        read = any(r.start < end and start < r.end for r in spans)
+        text, kind = (
+            (enriched.text, enriched.kind) if enriched else (document.text[start:end], "verbatim")
+        )
+        yield CitedPassage(span, text, score, cited(document, span), read, kind)
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """Original cost of the reads of an answer, including reads that were cached and cost nothing.
@@ -65,18 +77,10 @@ class TypedValue:
     spans: Mapping[str, Span]  # of its parts, by JSON Pointer; that of a plain value is empty
 
 
-def typed_value(raw: JSON) -> TypedValue | None:
-    """Returns the value of a typed answer as the engine returns it; None for other answers."""
-    if not isinstance(raw, dict) or not isinstance(spans := raw.get("spans"), dict):
-        return None
-    spans_by_pointer = {
-        pointer: Span(start, end)
-        for pointer, pair in spans.items()
-        if isinstance(pair, list)
-        for start, end in [pair]
-        if isinstance(start, int) and isinstance(end, int)
-    }
-    return TypedValue(raw.get("value"), spans_by_pointer)
+def typed_value(raw: Mapping[str, Any]) -> TypedValue:
+    """Returns the value of a typed answer as the engine returns it."""
+    spans = {pointer: Span(start, end) for pointer, (start, end) in raw["spans"].items()}
+    return TypedValue(raw["value"], spans)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from leporello.core.calls.answers import as_text, items_of
 from leporello.core.errors import UserError, check_list
 from leporello.core.files import cache_directory
 from leporello.core.members import member_document
-from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read, Span
+from leporello.core.records import JSON, Coverage, Document, Example, Output, Read, Span
 from leporello.engine.failures import ExampleError
 from leporello.engine.progress import Listener, Progress
 from leporello.engine.reading import BatchReaders
@@ -28,11 +28,10 @@ from leporello.engine.store import MemoryStore
 from leporello.jobs.options import AskOptions
 from leporello.loaders.collection import find_sources, load_collection
 from leporello.loaders.files import load, read_bytes
-from leporello.runs.answer import Answer, CitedPassage, Cost, typed_value
+from leporello.runs.answer import Answer, CitedPassage, Cost, cited_passages, typed_value
 from leporello.storage import to_path
 from leporello.storage.paths import is_collection, is_there
 from leporello.text.looks import looks_english
-from leporello.text.outline import cited
 
 __all__ = ["Answer", "AskSettings", "CitedPassage", "Session", "ask"]
 
@@ -250,7 +249,7 @@ class Session:
         if isinstance(selected, ExampleError):
             raise UserError(f"the {selected.stage} failed: {selected.message}")
         prediction = prediction_of(example, selected.hits, (), "", selected.unchunked)
-        return tuple(_passages(self.document, prediction)), prediction.coverage
+        return tuple(cited_passages(self.document, prediction)), prediction.coverage
 
     def _rewritten(self, question: str) -> str:
         """Returns a follow-up as a self-contained question; empty if the model fails."""
@@ -270,17 +269,19 @@ class Session:
             return UserError(f"{example.question!r}: {message}" if example.id != "q0" else message)
         assert prediction is not None
         replies = [call.reply for call in finished.calls]
+        raw: Any = prediction.raw
+        typed = typed_value(raw) if example.schema else None
         return Answer(
             example.question,
             prediction.prediction,
-            tuple(_passages(document, prediction)),
+            tuple(cited_passages(document, prediction)),
             prediction.coverage,
             document,
             notes=(*self._language(), *finished.notes),
-            spans=_spans(finished, prediction.raw),
-            typed=typed_value(prediction.raw) if example.schema else None,
+            spans=tuple(dict.fromkeys(typed.spans.values() if typed else _spans(finished, raw))),
+            typed=typed,
             confidence=prediction.confidence,
-            items=items_of(prediction.raw),
+            items=items_of(raw),
             cost=Cost(len(replies), **cost_of(replies)),
         )
 
@@ -343,23 +344,9 @@ def _all_answers(attempts: Sequence[Answer | UserError]) -> list[Answer]:
     return answers
 
 
-def _passages(document: Document, prediction: Prediction) -> Iterator[CitedPassage]:
-    spans = (*prediction.read, *prediction.stood_for)
-    for rank, (start, end, score) in enumerate(prediction.hits):
-        span, enriched = Span(start, end), prediction.passages.get(rank)
-        read = any(r.start < end and start < r.end for r in spans)
-        text, kind = (
-            (enriched.text, enriched.kind) if enriched else (document.text[start:end], "verbatim")
-        )
-        yield CitedPassage(span, text, score, cited(document, span), read, kind)
-
-
-def _spans(finished: FinishedExample, raw: JSON) -> tuple[Span, ...]:
-    """Returns the spans of the outputs that equal the combiner's answer, highest score first."""
-    if isinstance(raw, dict) and (typed := typed_value(raw)):
-        return tuple(dict.fromkeys(typed.spans.values()))
+def _spans(finished: FinishedExample, raw: JSON) -> Iterator[Span]:
+    """Yields the spans of the outputs that equal the combiner's answer, highest score first."""
     text = as_text(raw)
     outputs = [call.reply for call in finished.calls if isinstance(call.reply, Output)]
-    matches = [output for output in outputs if output.span and output.text.strip() == text]
-    by_score = sorted(matches, key=lambda output: -(output.score or 0.0))
-    return tuple(dict.fromkeys(output.span for output in by_score if output.span))
+    by_score = sorted(outputs, key=lambda output: -(output.score or 0.0))
+    return (o.span for o in by_score if o.span and o.text.strip() == text)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leporello.cache.store import Cache, warn_of_reuse
-from leporello.core.coverage import shown
 from leporello.core.errors import Stopped, UserError, counted
 from leporello.core.files import cache_directory, read_rows
 from leporello.core.records import Failure, Prediction
@@ -24,7 +23,7 @@ from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.jobs import Job, RunContext, changes, finished_beside, job_directory, prepare
 from leporello.jobs.manifest import check_results, write_manifest
 from leporello.jobs.options import RunOptions, takes
-from leporello.jobs.results import Result
+from leporello.jobs.results import Result, result_tables
 from leporello.runs.job_group import JobGroup, job_groups
 from leporello.runs.verify import ResultDifference, Verification, verify_job
 from leporello.storage import RemotePath
@@ -66,23 +65,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Returns HTML for notebooks: the scores and the coverage of each pipeline."""
-        from leporello.core.table import ResultTable, html
+        from leporello.core.table import html
 
-        names = list(dict.fromkeys(name for result in self.results for name in result.scores))
-        parts = shown(result.shares for result in self.results)
-        rows = tuple(
-            (
-                result.pipeline,
-                result.task,
-                *(f"{result.scores[n]:.2f}" if n in result.scores else "" for n in names),
-                f"{result.examples:,}",
-                f"{result.failures:,}",
-                *(f"{result.shares[part]:.1%}" for part in parts),
-            )
-            for result in self.results
-        )
-        ledger = ("examples", "failed", *parts)
-        return html(ResultTable(str(self.directory), ("pipeline", "task", *names, *ledger), rows))
+        return "".join(map(html, result_tables(self.results)))
 
     @property
     def failures(self) -> int:

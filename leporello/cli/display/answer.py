@@ -131,23 +131,23 @@ def _show_passage(console: Console, name: str, passage: CitedPassage, answer: An
     place = cited(answer.document, inside[0]) if inside else passage.place
     head = escape(f"{place} ({name}{kind}{unread})")
     console.print(f"[dim]{head}[/dim]", highlight=False)
-    console.print(_markup(passage, inside))
+    if not inside:
+        console.print(escape(excerpt(passage.text)))
+        return
+    start, offset = inside[0].start, passage.span.start
+    console.print(_marked(passage.text, start - offset, inside[0].end - offset, _AROUND))
 
 
 def _contains(outer: Span, inner: Span) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
-def _markup(passage: CitedPassage, answers: Sequence[Span]) -> str:
-    """Returns the highlighted answer with the text around it, or the passage's beginning."""
-    if not answers:
-        return escape(excerpt(passage.text))
-    offset, text = passage.span.start, passage.text
-    start, end = answers[0].start - offset, answers[0].end - offset
-    before, after = text[max(start - _AROUND, 0) : start], text[end : end + _AROUND]
-    if start > _AROUND:  # do not begin or end within a word
+def _marked(text: str, start: int, end: int, around: int) -> str:
+    """Returns a part of a text, highlighted, with the characters around it."""
+    before, after = text[max(start - around, 0) : start], text[end : end + around]
+    if start > around:  # do not begin or end within a word
         before = "… " + before.partition(" ")[2]
-    if end + _AROUND < len(text):
+    if end + around < len(text):
         after = after.rpartition(" ")[0] + " …"
     return (
         f"{escape(_flat(before).lstrip())}[bold green]{escape(_flat(text[start:end]))}[/]"
@@ -170,18 +170,15 @@ def show_items(console: Console, items: Sequence[Item], document: Document) -> N
         console.print(f"{number}. [bold]{escape(item.text)}[/bold]", highlight=False)
         for span in item.passages[:_PASSAGES_SHOWN]:
             head = escape(cited(document, span))
-            console.print(f"   {head}  [dim]{_around(document, span, item.text)}[/dim]")
+            mention = _mention(document.text[span.start : span.end], item.text)
+            console.print(f"   {head}  [dim]{mention}[/dim]")
         if (more := len(item.passages) - _PASSAGES_SHOWN) > 0:
             console.print(f"   and {counted(more, 'more passage')}")
     if (more := len(items) - _ITEMS_SHOWN) > 0:
         console.print(f"and {counted(more, 'more item')}; predictions.jsonl has all in `raw`")
 
 
-def _around(document: Document, span: Span, item: str) -> str:
-    text = document.text[span.start : span.end]
+def _mention(text: str, item: str) -> str:
     words = r"\s+".join(map(re.escape, item.split()))
     match = re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE) if words else None
-    start, end = match.span() if match else (0, 0)
-    first, last = max(start - _NEAR, 0), end + _NEAR * (1 if match else 2)
-    surroundings = " ".join(text[first:last].split())
-    return escape(("… " if first else "") + surroundings + (" …" if last < len(text) else ""))
+    return _marked(text, *match.span(), _NEAR) if match else escape(excerpt(text, 2 * _NEAR))

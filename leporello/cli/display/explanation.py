@@ -24,6 +24,7 @@ from leporello.core.coverage import ledger_line, loss_lines
 from leporello.core.errors import counted
 from leporello.core.passages import Passage, derivation, reading_text
 from leporello.core.records import Example, Span
+from leporello.runs.answer import cited_passages
 from leporello.text.outline import cited
 
 if TYPE_CHECKING:
@@ -96,15 +97,16 @@ def _chunks(console: Console, explanation: Explanation) -> None:
     console.print(f"chunks     {len(explanation.chunks)}")
     spans = _proof(explanation.example)
     for span in spans[:_PLACES_SHOWN]:
-        text = escape(
-            excerpt(explanation.example.document.text[span.start : span.end], _TEXT_SHOWN)
-        )
         position = _chunk_of(span, explanation.chunks)
         place = cited(explanation.example.document, span)
         console.print(f"  {explanation.fate.gold}  {position}")
         console.print(f"      {escape(place)}", soft_wrap=True)
-        console.print(Padding(f"[dim]{text}[/dim]", (0, 0, 0, 6)))
+        _excerpt(console, explanation.example.document.text[span.start : span.end])
     _more(console, len(spans) - _PLACES_SHOWN, "place")
+
+
+def _excerpt(console: Console, text: str) -> None:
+    console.print(Padding(f"[dim]{escape(excerpt(text, _TEXT_SHOWN))}[/dim]", (0, 0, 0, 6)))
 
 
 def _chunk_of(span: Span, chunks: Iterable[Span]) -> str:
@@ -123,18 +125,17 @@ def _chunk_of(span: Span, chunks: Iterable[Span]) -> str:
 def _hits(console: Console, explanation: Explanation) -> None:
     gold = _proof(explanation.example)
     prediction, document = explanation.prediction, explanation.example.document
-    for rank, (start, end, score) in enumerate(prediction.hits[:_HITS_SHOWN]):
-        spans, passage = prediction.hit_spans[rank], prediction.passages.get(rank)
+    for rank, hit in enumerate(islice(cited_passages(document, prediction), _HITS_SHOWN)):
+        spans = prediction.hit_spans[rank]
         has_proof = any(_touches(gold, span.start, span.end) for span in spans)
         marks = f"[bold green]{explanation.fate.gold}[/bold green] " if has_proof else ""
         is_read = any(_touches(prediction.read, span.start, span.end) for span in spans)
         is_represented = any(_touches(prediction.stood_for, span.start, span.end) for span in spans)
         marks += "[green]read[/green]" if is_read else _REPRESENTED if is_represented else _UNREAD
-        marks += f" {passage.kind}" if passage else ""
-        text = escape(excerpt(passage.text if passage else document.text[start:end], _TEXT_SHOWN))
-        place = escape(cited(document, Span(start, end)))
-        console.print(f"  hit {rank + 1}  {score:.3g}  {marks}  {place}", soft_wrap=True)
-        console.print(Padding(f"[dim]{text}[/dim]", (0, 0, 0, 6)))
+        marks += "" if hit.kind == "verbatim" else f" {hit.kind}"
+        place = escape(hit.place)
+        console.print(f"  hit {rank + 1}  {hit.score:.3g}  {marks}  {place}", soft_wrap=True)
+        _excerpt(console, hit.text)
         if rank in explanation.passages:
             _derivation(console, explanation.passages[rank])
     _more(console, len(explanation.prediction.hits) - _HITS_SHOWN, "hit")

@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.text import Text
 
 from leporello.cli.display import excerpt
 from leporello.cli.display.tables import comparison, show_table
 from leporello.cli.options import print_plain
-from leporello.core.coverage import shown
 from leporello.core.errors import counted
-from leporello.core.records import Example, Failure, Prediction, Span
-from leporello.core.table import swept_columns
-from leporello.jobs.results import Result, ways_table
+from leporello.core.records import Example, Failure, Prediction
+from leporello.jobs.results import Result, result_tables
+from leporello.runs.answer import cited_passages
 from leporello.runs.verify import Verification
-from leporello.text.outline import cited
 
 if TYPE_CHECKING:
     from leporello.tuning import Tuned
@@ -31,22 +28,13 @@ _TUNED = ("tuned", "as it is")  # keys of the scores
 _WORTH_REPORTING = 0.01  # share of the files that is in no chunk
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
 def scores(console: Console, results: Sequence[Result]) -> None:
-    """Prints the scores and the coverage of every pipeline, for each task."""
-    for task in dict.fromkeys(result.task for result in results):
-        _task_scores(console, task, [result for result in results if result.task == task])
-    _notes(console, results)
-
-
-def _notes(console: Console, results: Sequence[Result]) -> None:
+    """Prints the scores and the coverage of every pipeline, for each task, and the notes."""
+    comparison(console, result_tables(results))
     for r in results:
         name = f"{r.pipeline} on {r.task}"
         if (unseen := r.shares["lost"] + r.shares["unchunked"]) > _WORTH_REPORTING:
-            text = f"{name}: {_percent(unseen)} of the files is in no chunk (`explain` lists it)"
+            text = f"{name}: {100 * unseen:.1f} % of the files is in no chunk (`explain` lists it)"
             print_plain(console, text, "yellow")
         for text, count in r.faults.items():
             fault = f"{name}: {text} ({count:,} of {counted(r.examples, 'example')}; not scored)"
@@ -59,83 +47,16 @@ def _notes(console: Console, results: Sequence[Result]) -> None:
             print_plain(console, f"  {count:,}x {text}")
 
 
-def _task_scores(console: Console, task: str, results: Sequence[Result]) -> None:
-    columns, labels = _labels(results)
-    names = list(dict.fromkeys(name for result in results for name in result.scores))
-    rows = [
-        [*label, *(f"{r.scores[name]:.2f}" if name in r.scores else "" for name in names)]
-        for r, label in zip(results, labels, strict=True)
-    ]
-    metrics = (name.replace("_", " ") for name in names)  # folded between words
-    if names:
-        show_table(console, f"Scores on {task}", (*columns, *metrics), rows, labels=len(columns))
-    _coverage(console, task, results)
-    if any(result.roles for result in results):
-        _readers(console, task, results)
-    if any(result.ways for result in results):
-        ways = ((result.pipeline, result.ways) for result in results)
-        comparison(console, [ways_table(f"Ways of {task}", ways)])
-
-
-def _coverage(console: Console, task: str, results: Sequence[Result]) -> None:
-    """Prints the shares of the documents; counts of examples are in the title if they are equal."""
-    columns, labels = _labels(results)
-    parts = shown(result.shares for result in results)
-    counts = {
-        "examples": [result.examples for result in results],
-        "failed": [result.failures for result in results],
-        "empty": [result.empty for result in results],
-    }
-    are_equal = len({*counts["examples"]}) == 1
-    of = f" ({counted(counts['examples'][0], 'example')})" if are_equal else ""
-    with_counts = [
-        n for n, values in counts.items() if any(values) and not (of and n == "examples")
-    ]
-    rows: list[list[str | Text]] = []
-    for at, (r, label) in enumerate(zip(results, labels, strict=True)):
-        numbers = (f"{counts[name][at]:,}" for name in with_counts)
-        rows.append([*label, r.reader, *numbers, *(_percent(r.shares[part]) for part in parts)])
-    headers = (*columns, "reader", *with_counts, *parts)
-    show_table(console, f"Coverage of {task}{of}", headers, rows, labels=len(columns))
-
-
-def _readers(console: Console, task: str, results: Sequence[Result]) -> None:
-    columns = ("reads", "over_budget", "input_tokens", "output_tokens", "dollars")
-    heads = ("reads", "over budget", "tokens read", "written", "dollars")
-    rows: list[list[str | Text]] = [
-        [_name(result), role, *(f"{usage[n]:,.6g}" if n in usage else "–" for n in columns)]
-        for result in results
-        for role, usage in result.roles.items()
-    ]
-    show_table(console, f"Readers of {task}", ("pipeline", "role", *heads), rows, labels=2)
-
-
-def _name(result: Result, name: str = "") -> Text:
-    return Text.assemble(name or result.pipeline, (result.marks, "yellow"))
-
-
-def _labels(results: Sequence[Result]) -> tuple[Sequence[str], list[Sequence[str | Text]]]:
-    columns, rows = swept_columns([result.pipeline for result in results])
-    labels = [_name(result, row[0]) for result, row in zip(results, rows, strict=True)]
-    return columns, [(label, *row[1:]) for label, row in zip(labels, rows, strict=True)]
-
-
 def prediction(console: Console, example: Example, row: Prediction) -> None:
     """Prints one answer of a run with the passages that were read for it."""
     console.print(f"[bold]{escape(example.document.title)}[/bold]: {escape(example.question)}")
     console.print(f"  answer     {escape(row.prediction or '(empty)')}")
     console.print(f"  reference  {escape(' | '.join(example.references) or '(none)')}")
-    spans = (*row.read, *row.stood_for)
-    read = [
-        (hit, row.passages.get(rank))
-        for rank, hit in enumerate(row.hits)
-        if any(s.start < hit[1] and hit[0] < s.end for s in spans)
-    ]
-    for (start, end, score), passage in read[:_HITS]:
-        text = excerpt(passage.text if passage else example.document.text[start:end])
-        place = escape(cited(example.document, Span(start, end)))
-        kind = f", {passage.kind}" if passage else ""
-        console.print(f"  [dim]{place} ({score:g}{kind})[/dim] {escape(text)}")
+    read = [hit for hit in cited_passages(example.document, row) if hit.read]
+    for hit in read[:_HITS]:
+        kind = "" if hit.kind == "verbatim" else f", {hit.kind}"
+        place = f"[dim]{escape(hit.place)} ({hit.score:g}{kind})[/dim]"
+        console.print(f"  {place} {escape(excerpt(hit.text))}")
     if (more := len(read) - _HITS) > 0:
         console.print(f"  [dim]and {counted(more, 'more passage')}[/dim]")
     console.print()
