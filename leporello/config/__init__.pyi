@@ -5,8 +5,6 @@ from .config import Config as Config
 from .loading import load_config as load_config
 from .loading import load_space as load_space
 from .loading import loader_of as loader_of
-from .placement import PlacementSpec as PlacementSpec
-from .placement import placement_flags as placement_flags
 from .specs import Pipeline as Pipeline
 from .specs import PipelineSpec as PipelineSpec
 from .specs import Spec as Spec

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge, Le
@@ -36,9 +37,11 @@ class ConfigBuilder:
         layers: Layers,
         overrides: Sequence[Override],
         names: Sequence[str],
-        *,
         opened: bool = False,
+        placement: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
+        given = {name: value for name, value in placement.items() if value is not None}
+        self.placement = [Override(("placement", n), Tree(v, None, 0)) for n, v in given.items()]
         self.layers, self.overrides = layers, overrides
         self.faults: list[Fault] = []
         self.opened, self.spaces = opened, dict[str, Space]()
@@ -149,7 +152,8 @@ class ConfigBuilder:
 
     def _points(self, name: str, keys: Mapping[str, Tree]) -> list[PipelineSpec]:
         selected = name in self.selected
-        keys = self._changed(name, keys, self.overrides if selected else ())
+        overrides = [*(self.overrides if selected else ()), *self.placement]
+        keys = self._changed(name, keys, overrides)
         if not (selected and self.opened):
             is_default = name in self._default_pipelines.values()
             return self._specs(name, keys, ranges=not selected and not is_default)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from leporello.config.built_in import SECTIONS, Entries, built_in_names, built_in_tree
 from leporello.config.parameters import is_secret_name
-from leporello.config.placement import inherited
+from leporello.config.placement import RAY_ONLY
 from leporello.core.environment.input_limits import ANCESTORS
 from leporello.core.errors import ConfigError, Fault, did_you_mean, likely, no_such
 from leporello.core.files import at_home
@@ -232,7 +232,9 @@ def _under_executor(placement: Tree, executor: Tree | None) -> Tree:
     """Returns the settings of a placement that remain valid for this executor, if there is one."""
     if executor is None or not placement.items:
         return placement
-    return placement.with_value({**inherited(placement.items, executor.value)})
+    dropped = RAY_ONLY if executor.value == "local" else ()
+    items = placement.items.items()
+    return placement.with_value({name: tree for name, tree in items if name not in dropped})
 
 
 def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str, Tree]:

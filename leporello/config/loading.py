@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
+from types import MappingProxyType
+from typing import Any
 
 from leporello.config.builder import ConfigBuilder
 from leporello.config.config import Config
@@ -21,7 +23,10 @@ from leporello.models.locate import locate
 
 
 def load_config(
-    files: Sequence[ConfigSource] = (), overrides: Sequence[str] = (), names: Sequence[str] = ()
+    files: Sequence[ConfigSource] = (),
+    overrides: Sequence[str] = (),
+    names: Sequence[str] = (),
+    placement: Mapping[str, Any] = MappingProxyType({}),
 ) -> Config:
     """Reads the user's files, which override built-in ones.
 
@@ -32,12 +37,14 @@ def load_config(
         files: Files of the user, or mappings of the same form; later ones override earlier ones.
         overrides: `--set` texts, applied to the pipelines in `names`.
         names: Pipelines to which `overrides` apply; empty means the default pipeline.
+        placement: Values that replace those in the `placement` of every pipeline; None keeps a
+            value.
 
     Raises:
         UserError: A file cannot be read; `ConfigError` contains all faults of the files.
     """
     check_list("files", files)
-    return _load(files, build_all(overrides, parse_override), names)[0]
+    return _load(files, build_all(overrides, parse_override), names, placement=placement)[0]
 
 
 def load_space(
@@ -63,9 +70,10 @@ def _load(
     overrides: Sequence[Override],
     names: Sequence[str],
     opened: bool = False,
+    placement: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Config, Mapping[str, Space]]:
     try:
-        builder = ConfigBuilder(Layers(files), overrides, names, opened=opened)
+        builder = ConfigBuilder(Layers(files), overrides, names, opened, placement)
         return builder.load(), builder.spaces
     except RecursionError:
         raise UserError("the config is nested too deeply") from None

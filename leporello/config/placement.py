@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Ge
 from pydantic import AllowInfNan
@@ -16,11 +16,9 @@ from leporello.config.parameters import setting, settings_of
 from leporello.core.environment.extras import require
 from leporello.core.environment.input_limits import size_of
 from leporello.core.environment.platform import cores, memory_free
-from leporello.core.errors import ConfigError, Fault
+from leporello.core.errors import Fault
 from leporello.core.protocols import Count, Positive
 from leporello.core.yaml.tree import Tree
-
-T = TypeVar("T")
 
 ExecutorName: TypeAlias = Literal["local", "ray"]
 Auto: TypeAlias = Literal["auto"]
@@ -100,13 +98,7 @@ class Placement:
 
 
 _DEFAULTS: Mapping[str, Any] = {entry.name: entry.default for entry in fields(Placement)}
-_RAY_ONLY = ("address", "worker_cpus", "worker_gpus")
-
-
-def inherited(below: Mapping[str, T], executor: object) -> dict[str, T]:
-    """Returns the settings of a parent that an executor inherits; `local` drops those of Ray."""
-    dropped = _RAY_ONLY if executor == "local" else ()
-    return {name: value for name, value in below.items() if name not in dropped}
+RAY_ONLY = ("address", "worker_cpus", "worker_gpus")
 
 
 def problems_of(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -124,7 +116,7 @@ def problems_of(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _local_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name in _RAY_ONLY:
+    for name in RAY_ONLY:
         if values[name] != _DEFAULTS[name]:
             gpus = ": on this machine each of several workers has its own GPU, if there are any"
             why = gpus if name == "worker_gpus" else ""
@@ -170,31 +162,7 @@ def visible_gpus() -> list[str]:
     return [str(number) for number, _ in enumerate(devices)]
 
 
-@dataclass(frozen=True)
-class PlacementSpec:
-    """Checked settings of `placement:`, only those that are set."""
-
-    given: Mapping[str, Any] = field(default_factory=dict)
-
-    def under(self, flags: PlacementSpec, owner: str) -> Placement:
-        """Returns the placement; flags override this spec, which overrides the defaults."""
-        values = {**inherited(self.given, flags.given.get("executor")), **flags.given}
-        if problems := problems_of(values):
-            texts = (f"{owner}.placement.{name}: {text}" for name, text in problems.items())
-            raise ConfigError([Fault(None, 0, text) for text in texts])
-        return Placement(**values)
-
-
-def placement_flags(given: Mapping[str, Any]) -> PlacementSpec:
-    """Checks the placement options of the command line; None keeps the pipeline's value."""
-    trees = {n: Tree(value, None, 0) for n, value in given.items() if value is not None}
-    values, faults = settings_of("placement", Tree({**trees}, None, 0), _setting)
-    if faults:
-        raise ConfigError(faults)
-    return PlacementSpec(values)
-
-
-def check_placement(owner: str, tree: Tree) -> tuple[PlacementSpec, list[Fault]]:
+def check_placement(owner: str, tree: Tree) -> tuple[Placement, list[Fault]]:
     """Returns the checked `placement` of a pipeline, and its faults."""
     values, faults = settings_of(f"{owner}.placement", tree, _setting)
     if not faults:
@@ -202,7 +170,7 @@ def check_placement(owner: str, tree: Tree) -> tuple[PlacementSpec, list[Fault]]
             tree.items[name].fault(f"{owner}.placement.{name}: {text}")
             for name, text in problems_of(values).items()
         ]
-    return PlacementSpec(values), faults
+    return Placement() if faults else Placement(**values), faults
 
 
 def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from leporello.config.parameters import Parameter, leaves, parameters, takes_list, validate
-from leporello.config.placement import PlacementSpec
+from leporello.config.placement import Placement
 from leporello.config.training_settings import TrainingSpec
 from leporello.core.annotations import MODEL_MARK, SECRET_MARK, marked, roles_of
 from leporello.core.calls.budget import NO_BUDGET, Budget
@@ -200,7 +200,7 @@ class PipelineSpec:
         tasks: Names of the tasks that `run` takes by default.
         normalised: Whether the task brings answers into the form that its metrics read.
         training: Settings of the reader's training; runs ignore them.
-        placement: Settings of where it runs; no result depends on them.
+        placement: Where it runs; no result depends on it, except for the number of threads.
         abstain: Confidence below which an answer is withheld; with None every answer is returned.
         tuned: Record of the search that chose the pipeline, as `tune` writes it; empty without one.
     """
@@ -211,7 +211,7 @@ class PipelineSpec:
     normalised: bool = False
     description: str = field(default="", compare=False)
     training: TrainingSpec = field(default=TrainingSpec(), compare=False)
-    placement: PlacementSpec = field(default=PlacementSpec(), compare=False)
+    placement: Placement = field(default=Placement(), compare=False)
     budget: Budget = NO_BUDGET
     abstain: float | None = None
     tuned: Mapping[str, Any] = field(default_factory=dict, compare=False)

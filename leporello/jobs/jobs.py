@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -11,18 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leporello.config import PipelineSpec, PlacementSpec, TaskSpec, load_config, placement_flags
+from leporello.config import PipelineSpec, TaskSpec, load_config
 from leporello.config.layers import Layers
 from leporello.config.loading import check_files
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.config.suite_files import suite_named
 from leporello.core.errors import (
-    ConfigError,
     EmptySubsetError,
-    Fault,
     UserError,
-    build_all,
     did_you_mean,
 )
 from leporello.core.hashing import differences
@@ -52,7 +48,11 @@ class Job:
     task: TaskSpec
     source: Task  # task as an object; its data has been checked
     signature: Mapping[str, JSON]  # values that determine the results
-    placement: Placement = field(default=Placement(), compare=False)
+
+    @property
+    def placement(self) -> Placement:
+        """Where the job runs."""
+        return self.pipeline.placement
 
     @property
     def name(self) -> str:
@@ -100,11 +100,10 @@ def prepare(options: JobOptions) -> list[Job]:
     """Builds and checks the jobs of a run, before any work; reports all faults if possible."""
     pipelines, tasks, config = options.pipelines, options.tasks, options.config
     suite, split, overrides = options.suite, options.split, options.settings
-    flags = placement_flags(options.placement)
     declared = Layers(config).pipelines if suite else ()
     in_suite = suite_named(suite, config).jobs(pipelines, tasks, declared) if suite else []
     names = [*dict.fromkeys(pipeline for pipeline, _, _ in in_suite)] or pipelines
-    loaded = load_config(config, [*_ray_overrides(flags), *overrides], names)
+    loaded = load_config(config, overrides, names, options.placement)
     entries = [*map(entry_of, specs_of(options.metrics))]
     selected = (
         [
@@ -122,7 +121,6 @@ def prepare(options: JobOptions) -> list[Job]:
     ]
     if overrides and not names:
         _check_overridden(loaded.default_pipeline, pairs)
-    placements = _placements([pipeline for pipeline, _ in pairs], flags)
     check_files(pipeline for pipeline, _ in pairs)
     sources: dict[str, Task] = {task.name: task.spec.build() for _, task in pairs}
     metrics = {task.name: task.metrics_of(sources[task.name]) for _, task in pairs}
@@ -133,11 +131,11 @@ def prepare(options: JobOptions) -> list[Job]:
     check_files((pipeline for pipeline, _ in pairs), [data[task.name] for _, task in pairs])
     signatures = [
         job_signature(pipeline, task, data[task.name], metrics[task.name])
-        | {"threads": placements[pipeline.name].threads}
+        | {"threads": pipeline.placement.threads}
         for pipeline, task in pairs
     ]
     return [
-        Job(pipeline, task, sources[task.name], signature, placements[pipeline.name])
+        Job(pipeline, task, sources[task.name], signature)
         for (pipeline, task), signature in zip(pairs, signatures, strict=True)
     ]
 
@@ -167,22 +165,6 @@ def _check_overridden(default: str, pairs: Iterable[tuple[PipelineSpec, TaskSpec
             )
 
 
-def _ray_overrides(flags: PlacementSpec) -> list[str]:
-    """Returns the flags as overrides if they select Ray, so `--set` may use parameters of Ray."""
-    if flags.given.get("executor") != "ray":
-        return []
-    return [f"placement.{name}={json.dumps(value)}" for name, value in flags.given.items()]
-
-
-def _placements(pipelines: Iterable[PipelineSpec], flags: PlacementSpec) -> dict[str, Placement]:
-    """Returns the placements of pipelines by name; reports all faults together."""
-
-    def placement(pipeline: PipelineSpec) -> tuple[str, Placement]:
-        return pipeline.name, pipeline.placement.under(flags, pipeline.name.partition("@")[0])
-
-    return dict(build_all(pipelines, placement))
-
-
 def _fingerprints(
     sources: Mapping[str, Task], metrics: Mapping[str, Sequence[MetricEntry]], names: Sequence[str]
 ) -> dict[str, str]:
@@ -191,8 +173,7 @@ def _fingerprints(
     A task that is not in `names`, but matches a pattern, is skipped if its subset is empty.
     """
     fingerprints: dict[str, str] = {}
-    faults: list[Fault] = []
-    messages: list[str] = []
+    errors: list[UserError] = []
     for name, source in sources.items():
         try:
             with task_errors(name):
@@ -202,14 +183,10 @@ def _fingerprints(
             if name in names or len(sources) == 1 or not names:
                 raise
             _log.warning("%s is skipped: %s", name, error)
-        except ConfigError as error:
-            faults += error.faults
         except UserError as error:
-            messages.append(str(error))
-    if faults:
-        raise ConfigError(faults)
-    if messages:
-        raise UserError("\n".join(messages))
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else UserError("\n".join(map(str, errors)))
     return fingerprints
 
 

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -175,7 +175,8 @@ class Evaluation:
         signature = job_signature(
             point, self.splits.task, source.fingerprint(), self.splits.task.metrics_of(source)
         )
-        job = Job(point, self.splits.task, source, signature, Placement(workers=0))
+        here = replace(point, placement=Placement(workers=0))
+        job = Job(here, self.splits.task, source, signature)
         with TemporaryDirectory() as folder, Interrupts() as interrupts:
             context = RunContext(
                 # Temporary: the results serve only the choice, and the cache keeps the outputs.
