@@ -76,10 +76,6 @@ class Progress:
         if self._display:
             self._display.stop()
 
-    def document(self) -> None:
-        """Counts a document whose examples have all been admitted."""
-        self.take(ProgressCounts(documents=1))
-
     def already_done(self, examples: int) -> None:
         """Counts examples that an earlier process has finished."""
         self._update(examples)

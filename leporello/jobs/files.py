@@ -97,6 +97,11 @@ class JobFiles:
         merged_limit = read_mark(self.folder)["limit"]
         return merged_limit is None or (limit is not None and limit <= merged_limit)
 
+    def is_finished(self, limit: int | None) -> bool:
+        """Returns whether the results are complete, and metrics.json exists and is unchanged."""
+        exists = (self.folder / METRICS_FILE).exists()
+        return exists and self.is_complete(limit) and not changed(self.folder, METRICS_FILE)
+
     def unmark(self) -> None:
         """Marks the results as out of date, before a store changes, which a kill may interrupt."""
         (self.folder / MERGED).unlink(missing_ok=True)
@@ -212,12 +217,6 @@ class JobFiles:
         path = self.folder / name
         values: Mapping[str, Any] = read_json(path) if path.exists() else {}
         return values
-
-    @property
-    def has_metrics(self) -> bool:
-        """Whether metrics.json exists and is unchanged."""
-        exists = (self.folder / METRICS_FILE).exists()
-        return exists and not changed(self.folder, METRICS_FILE)
 
     def discard(self) -> None:
         """Removes all stores and results."""

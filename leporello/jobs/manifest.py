@@ -3,7 +3,6 @@
 A signature contains all inputs that determine the results, as JSON that can be compared.
 """
 
-import hashlib
 import logging
 import platform
 import subprocess
@@ -19,7 +18,7 @@ from leporello.config import PipelineSpec, Spec, TaskSpec
 from leporello.config.metrics import metrics_of, specs_of
 from leporello.core import __version__
 from leporello.core.errors import UserError
-from leporello.core.files import read_json, write_json
+from leporello.core.files import read_json, sha256, write_json
 from leporello.core.hashing import digest
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON
@@ -102,14 +101,8 @@ def _git_revision() -> str:
 
 def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Returns the SHA-256 of files by name, which shows changes; empty for missing files."""
-    return {name: _sha256(folder / name) for name in names}
-
-
-def _sha256(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    paths = {name: folder / name for name in names}
+    return {name: sha256(path) if path.is_file() else "" for name, path in paths.items()}
 
 
 def write_mark(folder: Path, mark: Mapping[str, JSON]) -> None:
@@ -136,10 +129,8 @@ def read_mark(folder: Path) -> dict[str, Any]:
 def changed(folder: Path, *names: str) -> str:
     """Returns the first of these results that changed since the run wrote it; empty without one."""
     hashes = read_mark(folder).get("sha256", {})
-    for name in names:
-        if name in hashes and _sha256(folder / name) != hashes[name]:
-            return name
-    return ""
+    sums = checksums(folder, (name for name in names if name in hashes))
+    return next((name for name, checksum in sums.items() if checksum != hashes[name]), "")
 
 
 def check_results(folder: Path, *names: str) -> None:

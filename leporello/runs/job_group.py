@@ -84,7 +84,7 @@ class JobGroup:
 
     def run(self, *, retry: bool) -> None:
         """Runs the unfinished examples, and the failed ones only to retry them."""
-        has_work = not all(map(self._is_merged, self.files))
+        has_work = not all(files.is_finished(self.context.limit) for files in self.files)
         if retry:
             counts = (counts for finished in self._finished for counts in finished.values())
             has_work = any(of_shard.failures for of_shard in counts)
@@ -93,9 +93,6 @@ class JobGroup:
             self._run_shards(retry=False)
         if has_work and retry:
             self._run_shards(retry=True)
-
-    def _is_merged(self, files: JobFiles) -> bool:
-        return files.is_complete(self.context.limit) and files.has_metrics
 
     def _check_stores(self) -> None:
         """Counts the finished shards, without those whose store is damaged or lost."""
@@ -276,7 +273,7 @@ class JobGroup:
 
     def _result_of_all(self, index: int) -> Result:
         job, files = self.jobs[index], self.files[index]
-        if self._is_merged(files):
+        if files.is_finished(self.context.limit):
             return Result.from_row(files.read(METRICS_FILE))
         summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
         later, stopped = later_statistics(job, files, self.context)

@@ -208,7 +208,7 @@ def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
     files = [JobFiles(context.directory, job.pipeline.name, job.task.name) for job in jobs]
     # Only in a finished run. A run that was killed is the same command too: if it retried failures
     # on the way, their reads would join batches of other examples (decision 12).
-    retry = all(of_job.is_complete(context.limit) and of_job.has_metrics for of_job in files)
+    retry = all(of_job.is_finished(context.limit) for of_job in files)
     results: dict[str, Result] = {}
     stopped = ""
     groups = [*job_groups(jobs)]

@@ -3,7 +3,7 @@
 import math
 import random
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
@@ -14,7 +14,6 @@ from leporello.engine.progress import Listener, Progress
 from leporello.engine.reading import BatchReaders, restore_batch_sizes
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.rounds import Rounds
-from leporello.engine.selection import by_document, select_document
 from leporello.engine.store import MemoryStore
 from leporello.engine.task_examples import examples_of, no_answer_of, normalizer_of
 from leporello.jobs.files import JobFiles
@@ -53,37 +52,32 @@ def verify_job(job: Job, context: RunContext) -> Verification:
     count = math.ceil(_SHARE * len(finished))
     # Without a seed, so that each verification checks different examples.
     sample = frozenset(random.SystemRandom().sample(finished, count))
-    second_run = _run_again(job, context, sample)
+    second_run = _run_again(job, context, sample, failures.keys() - sample)
     differences: list[ResultDifference] = []
     for example in files.examples():
-        if example.statistics.number in sample:
+        if example.number in sample:
             assert example.prediction is not None
-            again = second_run[example.statistics.number]
-            differences += _differences(job, example.prediction, again)
+            differences += _differences(job, example.prediction, second_run[example.number])
     verification = Verification(count, tuple(differences))
     write_json(files.folder / "verify.json", asdict(verification))
     return verification
 
 
-def _run_again(job: Job, context: RunContext, chosen: Collection[int]) -> dict[int, FinishedRow]:
-    timeout = context.limits.example_timeout
+def _run_again(
+    job: Job, context: RunContext, chosen: Collection[int], others: Iterable[int]
+) -> dict[int, FinishedRow]:
     stages = replace(job.pipeline.build(), no_answer=no_answer_of(job.source))
     # Outputs depend on the batch size, so the sizes are those of the run.
     restore_batch_sizes(stages, context.directory.sizes().get(sizes_key(job.pipeline), {}))
     normalise = normalizer_of(job.source, wanted=job.pipeline.normalised)
-    readers, store = BatchReaders(stages, None, timeout), MemoryStore()
+    readers, store = BatchReaders(stages, None, context.limits.example_timeout), MemoryStore()
+    store.done |= {*others}
+    # The examples that are not chosen count in groups, and take no memory.
+    limits = replace(context.limits, max_active=round(context.limits.max_active / _SHARE))
     with Progress(f"verifying {job.name}", len(chosen)) as progress:
         listener = Listener(progress.take, lambda: context.check(progress))
-        rounds = Rounds(readers, store, context.limits, listener, normalise=normalise)
-        all_examples = islice(examples_of(job.source, job.task.name), context.limit)
-        for first, examples in by_document(all_examples):
-            numbers = [n for n in range(first, first + len(examples)) if n in chosen]
-            if numbers:  # retrieve for all questions on the document, as in the run
-                selected = select_document(stages, examples, timeout)
-                for number in numbers:
-                    index = number - first
-                    rounds.add(number, [examples[index]], [selected[index]])
-        rounds.finish()
+        rounds = Rounds(readers, store, limits, listener, normalise=normalise)
+        rounds.run(islice(examples_of(job.source, job.task.name), context.limit))
     return {row.number: row for row in store.rows()}
 
 

@@ -99,7 +99,6 @@ def supervise(
         for example, selection in zip(answered, selections, strict=True):
             failed = _add(supervision, stages, example, selection, all_references)
             progress.example(failed=failed)
-        progress.document()
     return supervision
 
 
