@@ -119,13 +119,7 @@ def _top(module: str) -> str:
 
 def _local_source(name: str) -> Path | None:
     """Returns the file of a local module; None if it is not local or not a file."""
-    if not _is_local(_top(name)):
-        return None
-    origin = getattr(sys.modules.get(name), "__file__", None)
-    if origin is None:
-        spec = _spec(name)
-        origin = spec.origin if spec and spec.has_location else None
-    path = Path(origin).resolve() if origin else None
+    path = _place(name) if _is_local(_top(name)) else None
     return path if path and path.is_file() else None
 
 
@@ -143,12 +137,11 @@ def _is_library(package: str) -> bool:
     return not (package in sys.stdlib_module_names or package == "__main__" or _is_local(package))
 
 
-def _place(package: str) -> Path | None:
-    """Returns the file of a top-level module, or the folder of a package without one."""
-    module = sys.modules.get(package)
-    if file := getattr(module, "__file__", None):
+def _place(name: str) -> Path | None:
+    """Returns the file of a module, or the folder of a package without one."""
+    if file := getattr(sys.modules.get(name), "__file__", None):
         return Path(file).resolve()
-    spec = _spec(package)
+    spec = _spec(name)
     if spec is None or not (spec.has_location or spec.submodule_search_locations):
         return None
     return Path(spec.origin or next(iter(spec.submodule_search_locations or ()))).resolve()

@@ -8,13 +8,13 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 import typer
 
@@ -122,13 +122,7 @@ def _share(text: str) -> float | None:
     return share
 
 
-_TYPES: Mapping[str, Any] = {  # of options that may be repeated
-    "pipelines": list[str],
-    "tasks": list[str],
-    "config": list[Path],
-    "overrides": list[str],
-    "metrics": list[str],
-}
+_REPEATED = ("tasks", "config", "overrides", "metrics")  # options that may be given several times
 # Declarations of options that do not follow from their names, types and defaults.
 _DECLARATIONS: Mapping[str, Any] = {
     "pipelines": typer.Argument(),
@@ -200,7 +194,9 @@ def _parameters(options: type[Any], replaced: Mapping[str, Any]) -> Iterator[ins
             yield from _parameters(type(field.default), replaced)
         elif replaced.get(field.name, field) is not None:
             info = _declaration(field.name, helps, replaced)
-            kind = _TYPES.get(field.name, hints[field.name])
+            kind = hints[field.name]
+            if get_origin(kind) is Sequence:
+                kind = list[Path] if field.name == "config" else list[str]
             # An absent option is None, so that only the class declares the default.
             default = None if field.default is True else field.default or None
             annotation: Any = Annotated[str if info.parser else kind | None, info]
@@ -213,7 +209,7 @@ def _declaration(name: str, helps: Mapping[str, str], replaced: Mapping[str, Any
     plain = typer.Option(f"--{name.replace('_', '-')}")
     info = copy({**_DECLARATIONS, **replaced}.get(name, plain))
     info.help = info.help or helps[name]
-    if name in _TYPES and name != "pipelines":
+    if name in _REPEATED:
         text, bracket, default = info.help.partition(" [default")
         info.help = f"{text} May be given several times.{bracket}{default}"
     return info

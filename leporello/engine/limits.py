@@ -12,16 +12,13 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from json import dumps, loads  # by name: a stage may replace functions of modules
 from os import write
 from pathlib import Path
 from typing import Any
 
-from leporello.core.records import JSON
 from leporello.engine.failures import Phase, set_late
-
-_TIMEOUT = "example_timeout"  # affects only failures, so runs may resume with another value
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +43,6 @@ class Limits:
     shard_examples: int = 128
     shard_bytes: int = 32_000_000
     example_timeout: float | None = None
-
-    def differences(self, earlier: Mapping[str, JSON]) -> tuple[str, ...]:
-        """Returns the differences from an earlier run's limits, as its manifest contains them."""
-        # Other sizes form other batches, in which a prompt can decode to another text.
-        names = [f.name for f in fields(self) if f.name != _TIMEOUT]
-        return tuple(
-            f"limits.{name}: {earlier[name]!r} -> {getattr(self, name)!r}"
-            for name in names
-            if name in earlier and earlier[name] != getattr(self, name)
-        )
 
 
 @dataclass

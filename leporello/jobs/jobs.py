@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leporello.config import PipelineSpec, TaskSpec, load_config
 from leporello.config.layers import Layers
@@ -58,11 +58,6 @@ class Job:
     def name(self) -> str:
         """Name for messages."""
         return f"{self.pipeline.name} on {self.task.name}"
-
-    def row(self, limit: int | None) -> dict[str, Any]:
-        """Returns the job as a row of the manifest."""
-        names = {"pipeline": self.pipeline.name, "task": self.task.name}
-        return {**names, "examples": self.expected(limit), "signature": dict(self.signature)}
 
     def expected(self, limit: int | None) -> int | None:
         """Returns the number of examples, at most the limit; None if it is unknown."""

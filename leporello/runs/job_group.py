@@ -118,6 +118,7 @@ class JobGroup:
     def _run_shards(self, *, retry: bool) -> None:
         job = self.jobs[0]
         total = None if self._expected is None else self._expected * len(self.jobs)
+        models: Any = job.signature["models"]
         with Progress(self._title, total) as progress:
 
             def check() -> None:
@@ -130,7 +131,7 @@ class JobGroup:
 
             start = time.monotonic()
             with executor_for(
-                self._spec(), job.placement, self._model_bytes(), check,
+                self._spec(), job.placement, sum(map(size, models)), check,
                 supervised=self.context.supervised,
             ) as executor:  # fmt: skip
                 self._find_sizes(executor, check)
@@ -239,10 +240,6 @@ class JobGroup:
         # Limits count too: other batches change the last digits of a model's numbers.
         limits = asdict(self.context.limits)
         return [digest([{**job.signature}, limits]) for job in self.jobs]
-
-    def _model_bytes(self) -> int:
-        models: Any = self.jobs[0].signature["models"]
-        return sum(map(size, models))
 
     def _check_data(self, job: Job) -> None:
         # Checked at the end: if data changed, workers have read either version of a file.

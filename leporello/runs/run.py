@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from leporello.cache.store import Cache, warn_of_reuse
 from leporello.core.errors import Stopped, UserError, counted
 from leporello.core.files import cache_directory, read_rows
+from leporello.core.hashing import differences
 from leporello.core.records import Failure, Prediction
 from leporello.engine.failures import time_limit
 from leporello.engine.limits import Limits
@@ -247,22 +248,25 @@ def _check_limits(limits: Limits, limit: int | None, max_failures: float | None)
 
 def _manifest_row(directory: RunDirectory, job: Job, limit: int | None) -> dict[str, Any]:
     """Returns a job's row; its number of examples includes those that an earlier run finished."""
-    row = job.row(limit)
-    merged = JobFiles(directory, job.pipeline.name, job.task.name).merged().values()
-    finished = sum(counts.examples for counts in merged)
-    return row if row["examples"] is None else {**row, "examples": max(row["examples"], finished)}
+    names, expected = {"pipeline": job.pipeline.name, "task": job.task.name}, job.expected(limit)
+    if expected is not None:
+        merged = JobFiles(directory, **names).merged().values()
+        expected = max(expected, sum(counts.examples for counts in merged))
+    return {**names, "examples": expected, "signature": dict(job.signature)}
 
 
 def _compare(directory: RunDirectory, jobs: Sequence[Job], limits: Limits, *, update: bool) -> None:
     """Raises an error if the directory's run had other settings; with `update`, discards it."""
     directory.check_stores()
-    changed_limits = limits.differences(directory.limits())
-    differences = {job.name: (*changes(directory, job), *changed_limits) for job in jobs}
-    stale = [job for job in jobs if differences[job.name]]
+    # Other sizes form other batches, in which a prompt can decode to another text; the time limit
+    # affects only failures.
+    earlier = {n: v for n, v in directory.limits().items() if n != "example_timeout"}
+    now = {name: getattr(limits, name, value) for name, value in earlier.items()}
+    changed_limits = [*differences({"limits": earlier}, {"limits": now})]
+    changed = {job.name: (*changes(directory, job), *changed_limits) for job in jobs}
+    stale = [job for job in jobs if changed[job.name]]
     if stale and not update:
-        listing = "\n".join(
-            f"  {job.name}: {text}" for job in stale for text in differences[job.name]
-        )
+        listing = "\n".join(f"  {job.name}: {text}" for job in stale for text in changed[job.name])
         raise UserError(
             f"{directory.path} was created with other settings:\n{listing}\n"
             "run with --update to repeat the affected examples, or choose another --out"
