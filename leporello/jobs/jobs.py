@@ -16,11 +16,7 @@ from leporello.config.loading import check_files
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.config.placement import Placement
 from leporello.config.suite_files import suite_named
-from leporello.core.errors import (
-    EmptySubsetError,
-    UserError,
-    did_you_mean,
-)
+from leporello.core.errors import ConfigError, EmptySubsetError, UserError, did_you_mean
 from leporello.core.hashing import differences
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
@@ -180,8 +176,10 @@ def _fingerprints(
             _log.warning("%s is skipped: %s", name, error)
         except UserError as error:
             errors.append(error)
+    if faults := [f for e in errors if isinstance(e, ConfigError) for f in e.faults]:
+        raise ConfigError(faults)
     if errors:
-        raise errors[0] if len(errors) == 1 else UserError("\n".join(map(str, errors)))
+        raise UserError("\n".join(map(str, errors)))
     return fingerprints
 
 
