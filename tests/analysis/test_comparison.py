@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from command_line import leporello, write_files
-from results import reseal
+from row_files import reseal
 
 from leporello.analysis.comparison.comparison import compare
 from leporello.analysis.comparison.scores import Draws

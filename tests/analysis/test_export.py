@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import read_lines, write_files
 from ir_measures import RR, R
-from results import reseal
+from row_files import reseal
 
 from leporello.analysis.export.formats import write_parquet, write_trec
 from leporello.analysis.export.trackers import track

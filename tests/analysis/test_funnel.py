@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import write_files
-from typer.testing import CliRunner
+from command_line import leporello, write_files
 
 from leporello import Document, Example, Span
 from leporello.analysis.datasets import analyze_run
 from leporello.analysis.example_trace import ChunkCover, gold_of
 from leporello.analysis.funnel import funnels, trace_examples
 from leporello.api import UserError, explain, run
-from leporello.cli import application
 
 PLUG_IN = """
 from dataclasses import dataclass
@@ -186,43 +184,41 @@ def test_a_reference_counts_if_it_is_specific() -> None:
     assert gold_of(_example(text, references=("came",))) is not None
 
 
-def _output(*words: str | Path) -> str:
-    """Returns the output of the command line, or the message of a user error."""
-    result = CliRunner().invoke(application(), [*map(str, words)], env={"COLUMNS": "200"})
-    assert result.exception is None or isinstance(result.exception, UserError)
-    return str(result.exception or result.stdout)
+def _explained(*words: str | Path, status: int = 0) -> str:
+    process = leporello("explain", *words, status=status)
+    return process.stderr if status else process.stdout
 
 
 def test_explain_without_an_example_prints_the_funnel(directory: Path) -> None:
-    output = " ".join(_output("explain", directory).split())
+    output = " ".join(_explained(directory).split())
     assert "two on rows 9 examples: 7 with gold evidence, 1 without, with a reference" in output
     assert "not completely read: cut" in output
     read = funnels(directory)[0].steps[4].mean
     assert f"recall read {read:.1f} recall of hits @1 55.4 @2 75.0" in output
     assert 0 < read < 55.4
     assert "█" in output
-    rows = json.loads(_output("explain", directory, "--json"))
+    rows = json.loads(_explained(directory, "--json"))
     assert [row["pipeline"] for row in rows] == ["two", "first"]
     assert rows[0]["steps"][1]["share"] == 75
-    assert "needs an example" in _output("explain", directory, "--stage", "reader")
+    assert "needs an example" in _explained(directory, "--stage", "reader", status=2)
 
 
 def test_explain_shows_one_stage(directory: Path) -> None:
-    chunker = _output("explain", directory, "over", "--stage", "chunker")
+    chunker = _explained(directory, "over", "--stage", "chunker")
     assert "cut over chunks 1, 3" in chunker or "cut over chunks 1, 2" in chunker
     assert "hit 1" not in chunker
     assert "lost at the chunker" in chunker
-    assert "hit 1" in _output("explain", directory, "right", "--stage", "retriever")
-    right = _output("explain", directory, "right")
+    assert "hit 1" in _explained(directory, "right", "--stage", "retriever")
+    right = _explained(directory, "right")
     assert "red fox" in right
     assert "kept through every stage" in right
-    assert "no example 'rigt'; did you mean 'right'" in _output("explain", directory, "rigt")
-    failed = _output("explain", directory, "failed")
+    assert "no example 'rigt'; did you mean 'right'" in _explained(directory, "rigt", status=2)
+    failed = _explained(directory, "failed")
     assert "exploded" in failed
     assert "whole in chunk 1" in failed
-    reader = _output("explain", directory, "failed", "--stage", "reader")
+    reader = _explained(directory, "failed", "--stage", "reader")
     assert "no output of the reader is stored" in reader
-    wrong = _output("explain", directory, "right", "--stage", "raeder")
+    wrong = _explained(directory, "right", "--stage", "raeder", status=2)
     assert "did you mean 'reader'" in wrong
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import HERE, leporello, write_files
 from misbehaving import PLUG_IN, Project
-from results import reseal
+from row_files import reseal
 
 from leporello.api import UserError
 from leporello.testing.text_contract import killed_after

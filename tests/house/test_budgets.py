@@ -13,7 +13,7 @@ from command_line import ROOT
 LIMITS = {
     "product lines": 74_100,
     "product modules": 471,
-    "test lines": 38_100,
+    "test lines": 38_000,
     "words of docs": 20_000,
 }
 PRODUCT = ("leporello", "chunkers", "enrichers", "retrievers", "readers", "combiners")

@@ -11,14 +11,12 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from command_line import write_files
+from command_line import leporello, write_files
 from report_page import DRAWS, Page
-from typer.testing import CliRunner
 
 from leporello.analysis.comparison.comparison import compare
 from leporello.analysis.comparison.summary import verdict
 from leporello.api import UserError, run
-from leporello.cli import application
 from leporello.core.files import read_json
 from leporello.report import report
 from leporello.report.curves import binned
@@ -249,11 +247,9 @@ def test_two_runs_are_compared(directory: Path, tmp_path: Path) -> None:
 
 def test_the_verb_writes_a_report(directory: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
-    result = CliRunner().invoke(
-        application(), ["report", str(directory), "--out", str(out), "--inputs", "0"]
-    )
-    assert (result.exit_code, out.exists()) == (0, True), result.output
-    assert "page.html: 30 examples," in result.output
+    printed = leporello("report", directory, "--out", out, "--inputs", "0").stdout
+    assert out.exists()
+    assert "page.html: 30 examples," in printed
     with pytest.raises(UserError, match="cannot be written"):
         report([directory], tmp_path / "none" / "page.html", draws=DRAWS)
 

@@ -15,8 +15,8 @@ from typing import Any
 import jsonschema
 import pytest
 from command_line import ROOT, command, leporello
-from reportlab.pdfgen.canvas import Canvas
 from starlette.testclient import TestClient
+from stories import pdf
 
 from leporello import Document
 from leporello.chunkers import Paragraphs
@@ -155,11 +155,7 @@ def test_an_answer_has_the_text_around_it(text: str, answer: str, source: str) -
 
 def test_only_pdf_files_that_exist_are_sent(tmp_path: Path) -> None:
     for name, texts in (("a.pdf", ["One."]), ("b.pdf", ["Two.", "Three."])):
-        canvas = Canvas(str(tmp_path / name))
-        for text in texts:
-            canvas.drawString(72, 700, text)
-            canvas.showPage()
-        canvas.save()
+        (tmp_path / name).write_bytes(pdf(*texts))
     (tmp_path / "c.txt").write_text("Four.", encoding="utf-8")
     stages, settings = Pipeline(Paragraphs(5), BM25(k=1), BestSentence(), Stuff()), AskSettings()
     session = Session(settings.document([tmp_path]), AskSettings(cached=False), stages)
@@ -167,19 +163,19 @@ def test_only_pdf_files_that_exist_are_sent(tmp_path: Path) -> None:
     client = TestClient(AccessControl(application(documents), TOKEN, 8000), OWN, headers=API)
     text = session.document.text
 
-    def pdf(word: str) -> tuple[int, str | None, bytes]:
+    def sent(word: str) -> tuple[int, str | None, bytes]:
         reply = client.get(f"/documents/0/pdf?at={text.index(word)}")
         return reply.status_code, reply.headers.get("x-page"), reply.content
 
     second = (tmp_path / "b.pdf").read_bytes()
-    assert pdf("One") == (200, "1", (tmp_path / "a.pdf").read_bytes())
-    assert (pdf("Two"), pdf("Three")) == ((200, "1", second), (200, "2", second))
-    assert pdf("Four")[0] == 404
+    assert sent("One") == (200, "1", (tmp_path / "a.pdf").read_bytes())
+    assert (sent("Two"), sent("Three")) == ((200, "1", second), (200, "2", second))
+    assert sent("Four")[0] == 404
     [about] = client.get("/documents").json()["documents"]
     assert [text[start:end] for start, end in about["pdfs"]] == ["One.", "Two.\n\nThree."]
     (tmp_path / "a.pdf").write_text("a secret", encoding="utf-8")
     (tmp_path / "b.pdf").unlink()
-    assert (pdf("One")[0], pdf("Two")[0]) == (404, 404)
+    assert (sent("One")[0], sent("Two")[0]) == (404, 404)
     added = client.post("/documents?name=x.pdf", content=second).json()
     assert client.get(f"/documents/{added['number']}/pdf?at=6").headers["x-page"] == "2"
     assert client.get("/documents/0/pdf?at=../../a").status_code == 400

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from command_line import ROOT, command
-from reportlab.pdfgen.canvas import Canvas
+from stories import pdf
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Route
@@ -226,12 +225,7 @@ def test_a_file_is_added_and_asked(page: Page, tmp_path: Path) -> None:
 
 
 def test_a_place_opens_the_page_of_the_pdf(page: Page, tmp_path: Path) -> None:
-    canvas = Canvas(buffer := io.BytesIO())
-    for line in ("Ned has a boat.", "Ann has a barrel."):
-        canvas.drawString(72, 700, line)
-        canvas.showPage()
-    canvas.save()
-    (tmp_path / "things.pdf").write_bytes(buffer.getvalue())
+    (tmp_path / "things.pdf").write_bytes(pdf("Ned has a boat.", "Ann has a barrel."))
     page.set_input_files("#file", tmp_path / "things.pdf")
     sync_api.expect(page.locator("#title")).to_have_text("things.pdf")
     turn = ask(page, "Who has a barrel?")

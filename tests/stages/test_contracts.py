@@ -3,12 +3,11 @@
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from io import BytesIO
 from typing import Any, ClassVar
 
 import pytest
 from sheet_files import ALL, Grid
-from stories import WRITERS, Story
+from stories import WRITERS, Story, pdf
 
 from leporello import chunkers, enrichers, loaders
 from leporello.metrics import METRICS
@@ -81,23 +80,13 @@ class TestLoaders(LoaderContract):
             **{suffix: partial(write, ROWS) for suffix, write in ALL.items()},
             ".json": lambda: json.dumps(ROWS.rows),
             ".srt": lambda: CUES,
-            ".pdf": pdf,
+            ".pdf": partial(pdf, "Good evening."),
         }
         files = {}
         for suffix in {*loader.suffixes} & {*writers}:
             content = writers[suffix]()
             files[f"made{suffix}"] = content if isinstance(content, bytes) else content.encode()
         return files or super().files_of(loader)
-
-
-def pdf() -> bytes:
-    from reportlab.pdfgen.canvas import Canvas
-
-    buffer = BytesIO()
-    canvas = Canvas(buffer)
-    canvas.drawString(72, 700, "Good evening.")
-    canvas.save()
-    return buffer.getvalue()
 
 
 JAVA = ("bleu_coco", "meteor_coco", "rouge_l_coco")  # see tests/metrics/test_golden.py

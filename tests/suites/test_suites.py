@@ -10,12 +10,9 @@ from typing import Any
 
 import pytest
 from command_line import HERE, leporello
-from results import reseal
-from row_files import write_rows
-from typer.testing import CliRunner
+from row_files import reseal, write_rows
 
 from leporello.api import load_pipelines, run
-from leporello.cli import application
 from leporello.config import Config
 from leporello.config.metrics import metrics_of
 from leporello.config.suite_files import read_suites, suite_named
@@ -98,7 +95,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def here(*words: str | Path) -> str:
-    return CliRunner().invoke(application(), [*map(str, words)], catch_exceptions=False).stdout
+    return leporello(*words).stdout
 
 
 def tiny(folder: Path) -> Suite:

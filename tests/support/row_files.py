@@ -1,10 +1,12 @@
-"""Writes rows as JSON Lines."""
+"""Writes rows as JSON Lines, and makes changed results valid again."""
 
 import bz2
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from leporello.jobs.manifest import checksums, read_mark, write_mark
 
 
 def json_lines(rows: Iterable[Any]) -> bytes:
@@ -19,3 +21,9 @@ def write_rows(path: Path, *rows: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(bz2.compress(content) if path.suffix == ".bz2" else content)
     return path
+
+
+def reseal(folder: Path) -> None:
+    """Updates the checksums of the results in a folder."""
+    mark = read_mark(folder)
+    write_mark(folder, {**mark, "sha256": {**checksums(folder, mark["sha256"])}})

@@ -46,6 +46,18 @@ def saved(document: object) -> bytes:
     return buffer.getvalue()
 
 
+def pdf(*pages: str) -> bytes:
+    """Returns a PDF file with one line on each page."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(buffer := io.BytesIO())
+    for text in pages:
+        canvas.drawString(72, 700, text)
+        canvas.showPage()
+    canvas.save()
+    return buffer.getvalue()
+
+
 def docx(story: Story) -> bytes:
     """Writes a document of Word."""
     import docx as library

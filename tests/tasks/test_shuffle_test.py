@@ -12,9 +12,10 @@ from command_line import GOLDEN
 from hypothesis import given
 from hypothesis import strategies as st
 from row_files import write_rows
+from scored import example_of, prediction_of
 
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.records import Coverage, Document, Example, Prediction
+from leporello.core.records import Example
 from leporello.metrics.shuffle_accuracy import ShuffleAccuracy, interval
 from leporello.tasks import ShuffleTest
 from leporello.tasks.shuffle_test import sentences_of, shuffles
@@ -35,11 +36,6 @@ def gold_of(example: Example) -> dict[str, Any]:
     return dict(gold["shuffle_test"])
 
 
-def predicted(example: Example, score: object) -> Prediction:
-    ledger = Coverage(len(example.document.text), 0, 0, 0)
-    return Prediction(example.id, str(score), None, (), (), ledger, "")
-
-
 def aggregated(scores: Mapping[str, Mapping[int, Sequence[object]]]) -> dict[str, float]:
     """Returns the metric's scores, given each document's scores by block size, 0 for originals."""
     metric = ShuffleAccuracy()
@@ -47,8 +43,8 @@ def aggregated(scores: Mapping[str, Mapping[int, Sequence[object]]]) -> dict[str
     for name, sizes in scores.items():
         for size, values in sizes.items():
             gold: dict[str, Any] = {"document": name, "block_size": size, "unchanged": not size}
-            example = Example("e", Document("e", ""), metadata={"gold": {"shuffle_test": gold}})
-            statistics += [metric.statistics(predicted(example, v), example) for v in values]
+            example = example_of(metadata={"gold": {"shuffle_test": gold}})
+            statistics += [metric.statistics(prediction_of(str(v)), example) for v in values]
     return metric.aggregate([entry for entry in statistics if entry is not None])
 
 
@@ -226,7 +222,7 @@ def test_correlated_pairs_of_a_document_count_less() -> None:
 def test_a_single_example_has_no_accuracy(tmp_path: Path) -> None:
     metric = ShuffleAccuracy()
     [example, *_] = ShuffleTest(written(tmp_path, {"text": STORY})).examples()
-    statistics = metric.statistics(predicted(example, -1.5), example)
+    statistics = metric.statistics(prediction_of("-1.5"), example)
     assert statistics is not None
     assert (statistics["score"], metric.score(statistics)) == (-1.5, 100.0)
     assert metric.aggregate([statistics]) == {}

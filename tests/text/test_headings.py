@@ -1,4 +1,4 @@
-"""Tests of headings in plain text, lines that only look like headings, and levels."""
+"""Tests of headings in plain text, lines like headings, levels, and places of spans for people."""
 
 from pathlib import Path
 
@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leporello import Document
-from leporello.core.records import Section
+from leporello import Document, Section, Span
+from leporello.core.records import Place
 from leporello.loaders.files import load_bytes
 from leporello.text.headings import headings, is_bare, label_of, name_of
+from leporello.text.outline import cited, heading, place_of_span
 
 BODY = (
     "The river rose in the night, and nobody in the lower town had been told.\n"
@@ -226,3 +227,28 @@ def test_labels(title: str, word: str, path: tuple[int, ...], remainder: str) ->
 def test_a_name_is_a_title_without_label_and_marks() -> None:
     titles = "1 Introduction", "**INTRODUCTION**", "Chapter 1: Introduction.", "Introduction {#i}"
     assert {*map(name_of, titles)} == {"introduction"}
+
+
+_SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=12)
+
+
+@given(_SPANS, st.integers(0, 40))
+def test_places_and_headings_surround_a_span(spans: list[tuple[int, int]], offset: int) -> None:
+    places = tuple(Place(f"{n}", start, start + size) for n, (start, size) in enumerate(spans))
+    sections = tuple(Section(place.name, place.start, place.end) for place in places)
+    document = Document("a", "x" * 50, places=places, sections=sections)
+    around = [p for p in sorted(places, key=lambda p: p.start) if p.start <= offset < p.end]
+    names = [place.name for place in around]
+    assert heading(document, offset) == " > ".join(names)
+    location = place_of_span(document, Span(offset, offset + 1))
+    assert location == (f"{' '.join(names)}, {' > '.join(names)}" if names else "")
+
+
+def test_without_places_and_headings_characters_are_counted() -> None:
+    document = Document("a.pdf", "x" * 9, places=(Place("p. 1", 0, 4), Place("p. 2", 4, 8)))
+    assert cited(document, Span(1, 2)) == "a.pdf p. 1"
+    assert cited(document, Span(1, 5)) == "a.pdf p. 1 to p. 2"
+    assert cited(document, Span(8, 9)) == "a.pdf characters 8–9"
+    sections = (Section("0", 0, 9), Section("3", 3, 6, 2), Section("6", 6, 9, 2))
+    nested = Document("a.md", "x" * 9, sections=sections)
+    assert cited(nested, Span(4, 8)) == "a.md 0 > 3 to 6"
