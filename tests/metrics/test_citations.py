@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from scored import example_of, prediction_of
 
 from leporello.chunkers import Sentences
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
-from leporello.core.records import JSON, Coverage, Document, Example, Output, Prediction, Read
+from leporello.core.records import JSON, Document, Example, Output, Read
 from leporello.engine.shard_rows import rows_of
 from leporello.metrics.citations import Citations
 from leporello.readers import BestSentence
@@ -36,11 +37,10 @@ def _label(read: Read) -> str:
 
 
 def _scores(answer: str, **metadata: JSON) -> dict[str, float]:
-    hits = tuple((TEXT.index(p), TEXT.index(p) + len(p), 1.0) for p in PARTS)
-    prediction = Prediction("q", answer, answer, hits, (), Coverage(len(TEXT), 0, 0, 0), "")
-    example = Example(
-        "q", Document("d", TEXT), "?", references=("The cat sat. Cows fly.",), metadata=metadata
+    prediction = prediction_of(
+        answer, tuple((TEXT.index(p), TEXT.index(p) + len(p)) for p in PARTS)
     )
+    example = example_of("The cat sat. Cows fly.", text=TEXT, metadata=metadata)
     metric = Citations()
     asking = metric.ask(prediction, example)
     try:

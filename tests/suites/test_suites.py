@@ -19,6 +19,7 @@ from leporello.config.suite_files import read_suites, suite_named
 from leporello.config.suites import Suite
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.table import csv_of, html, latex, markdown
+from leporello.core.yaml.tree import read_tree
 from leporello.suites import check_published, published_of, suite_tables
 from leporello.suites.layout import records, text_tables
 from leporello.suites.rows import TableRow
@@ -425,3 +426,39 @@ def test_a_suite_is_checked_listed_and_run(home: Path, tmp_path: Path) -> None:
     ran = leporello("run", "--suite", "tiny", "naive", *options, *out, *HERE).stdout
     assert "57.14" in ran
     assert "first" in here("plan", "--suite", "tiny", "naive", *options, *out)
+
+
+PUBLISHED = Path(__file__).parents[2] / "leporello" / "suites" / "published"
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+def quoted(quote: str) -> list[float]:
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", quote).replace("*e", "e")
+    return [float(number) for number in _NUMBER.findall(plain)]
+
+
+@pytest.mark.parametrize("file", sorted(PUBLISHED.glob("*.yaml")), ids=lambda file: file.stem)
+def test_numbers_are_in_their_quotes_in_order(file: Path) -> None:
+    published: Any = read_tree(file).plain()
+    assert published["paper"]
+    assert published["source"].startswith("https://")
+    for name, table in published["tables"].items():
+        assert table["title"], name
+        names = [row["name"] for row in table["rows"]]
+        assert len({*names}) == len(names) > 0, name
+        for row in table["rows"]:
+            remaining = iter(quoted(row["quote"]))
+            for column, numbers in row["numbers"].items():
+                assert len(numbers) == len(table["columns"][column]), (name, row["name"], column)
+                for number in numbers:
+                    is_quoted = number is None or number in remaining  # `in` advances the iterator
+                    assert is_quoted, (name, row["name"], column, number)
+
+
+def test_rulers_averages_follow_from_its_columns() -> None:
+    """The mean of a row's numbers is the paper's average, except for rounding."""
+    published: Any = read_tree(PUBLISHED / "ruler.yaml").plain()
+    for row in published["tables"]["results"]["rows"]:
+        numbers = {k: v[0] for k, v in row["numbers"].items() if not k.startswith("wavg")}
+        if stated := numbers.pop("average", None):
+            assert sum(numbers.values()) / len(numbers) == pytest.approx(stated, abs=0.07)
