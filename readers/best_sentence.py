@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import fsum, log1p
@@ -48,21 +48,20 @@ class BestSentence(TakesCalibration, OneByOne):
     def _answer(self, read: Read) -> Output:
         passages = [(passage, passage_text(passage)) for passage in read.passages]
         located = [(p, text, *ends) for p, text in passages for ends in sentence_spans(text)]
-        positions = [(passage, start, end) for passage, _, start, end in located]
         sentences = [text[start:end] for _, text, start, end in located]
-        overlap = _Overlap([frozenset(terms(sentence)) for sentence in sentences])
-        question = terms(read.question)
-        shares = overlap.shares(question, overlap.sentences)
-        content = overlap.shares(
-            [t for t in question if t not in _FUNCTION_WORDS], overlap.sentences
-        )
+        bags = [frozenset(terms(sentence)) for sentence in sentences]
+        frequency = Counter(chain.from_iterable(bags))
+        weights = _weights(terms(read.question), frequency, len(bags))
+        shares = _shares(weights, bags)
+        content = _shares({t: w for t, w in weights.items() if t not in _FUNCTION_WORDS}, bags)
         # The sort is stable, so the first of equal sentences wins.
         ranked = sorted(range(len(sentences)), key=lambda i: (-content[i], -shares[i]))
         spans = spans_of(read.passages)
         if read.choices:
             best = ranked[:_EVIDENCE] if read.question else ranked
-            evidence = frozenset[str]().union(*(overlap.sentences[i] for i in best))
-            scores = tuple(overlap.shares(terms(choice), [evidence])[0] for choice in read.choices)
+            evidence = frozenset[str]().union(*(bags[i] for i in best))
+            choices = (_weights(terms(text), frequency, len(bags)) for text in read.choices)
+            scores = tuple(_shares(weights, [evidence])[0] for weights in choices)
             choice = scores.index(max(scores))
             return Output(read.choices[choice], scores[choice], scores, read=spans)
         if not ranked:
@@ -70,8 +69,9 @@ class BestSentence(TakesCalibration, OneByOne):
         if read.schema:
             return _typed(read, [located[i] for i in ranked], [shares[i] for i in ranked], spans)
         first = ranked[0]
-        text = " ".join(sentences[index] for index in ranked[: self.sentences])
-        span = span_in(*positions[first]) if self.sentences == 1 else None
+        text = " ".join([sentences[index] for index in ranked[: self.sentences]])
+        passage, _, start, end = located[first]
+        span = span_in(passage, start, end) if self.sentences == 1 else None
         return Output(text, shares[first], read=spans, span=span)
 
 
@@ -91,18 +91,14 @@ def _typed(
     return Output(text[best.start : best.end], shares[best.rank], read=spans, span=span)
 
 
-class _Overlap:
-    """Compares terms with the sentences of one input; rare terms have more weight."""
+def _weights(terms: Iterable[str], frequency: Mapping[str, int], count: int) -> dict[str, float]:
+    """Returns the weight of each term by its frequency in a number of sentences."""
+    return {term: log1p(count / frequency.get(term, 1)) for term in terms}
 
-    def __init__(self, sentences: Sequence[frozenset[str]]) -> None:
-        self.sentences = sentences
-        self._frequency = Counter(chain.from_iterable(sentences))
 
-    def shares(self, terms: Iterable[str], candidates: Iterable[frozenset[str]]) -> list[float]:
-        """Returns the weighted share of the terms in each candidate, 0 to 1."""
-        count = len(self.sentences)
-        weights = {term: log1p(count / self._frequency.get(term, 1)) for term in terms}
-        # Exact sums, since the order of terms in a set may vary.
-        total = fsum(weights.values()) or 1.0
-        shared = (weights.keys() & candidate for candidate in candidates)
-        return [fsum(weights[term] for term in common) / total for common in shared]
+def _shares(weights: Mapping[str, float], candidates: Iterable[frozenset[str]]) -> list[float]:
+    """Returns the weighted share of the terms in each candidate, 0 to 1."""
+    # Exact sums, since the order of terms in a set may vary.
+    total = fsum(weights.values()) or 1.0
+    shared = (weights.keys() & candidate for candidate in candidates)
+    return [fsum(map(weights.__getitem__, common)) / total for common in shared]

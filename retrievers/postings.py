@@ -135,8 +135,9 @@ def add_up(
     for query in queries:
         # Sorted, since the order of terms determines the sums' rounding.
         terms = [(slice(starts[t], starts[t + 1]), weight) for t, weight in sorted(query.items())]
-        cells = np.concatenate([places[:0], *(places[entries] for entries, _ in terms)])
-        products = [weight * weights[entries] for entries, weight in terms]
+        cells = np.concatenate([places[:0], *[places[entries] for entries, _ in terms]])
+        # Most terms occur once in a question, and need no product.
+        products = [weights[e] if weight == 1 else weight * weights[e] for e, weight in terms]
         values = np.concatenate([weights[:0], *products])
         sums: NDArray[Any] = np.bincount(cells, values, minlength=chunks)
         yield sums

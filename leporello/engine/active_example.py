@@ -10,7 +10,7 @@ from typing import Any
 
 from leporello.config import Pipeline
 from leporello.core.calls.budget import NO_BUDGET
-from leporello.core.calls.contracts import StageError, resumption, run_combiner, sees_gold
+from leporello.core.calls.contracts import StageError, resumption, run_combiner
 from leporello.core.calls.stage_calls import stage_call
 from leporello.core.notes import collect_notes
 from leporello.core.passages import flat_read, identity, stood_for
@@ -74,11 +74,11 @@ class ActiveExample:
 
     @classmethod
     def create(
-        cls, stages: Pipeline, number: int, example: Example, selection: Selection
+        cls, stages: Pipeline, number: int, example: Example, selection: Selection, *, gold: bool
     ) -> ActiveExample:
-        """Returns an example, with its gold, whose combiner is not started yet."""
+        """Returns an example whose combiner, which sees the gold or not, is not started yet."""
         # Without the gold, so that a plug-in cannot use the answer by mistake.
-        visible = example if sees_gold(stages.combiner) else example.without_gold()
+        visible = example if gold else example.without_gold()
         combiner = _combination(stages, visible, selection.hits)
         active = cls(number, example, stages, selection.hits, combiner, selection.unchunked)
         active.note((*example.document.notes, *selection.notes))

@@ -110,6 +110,7 @@ class Store(MemoryStore):
         super().__init__()
         self.path, self.key = path, key
         self._outputs: dict[int, dict[int, StoredOutput]] = {}
+        self._rows: list[tuple[object, ...]] = []  # of finished examples, until the next commit
         self._is_writable = True
         with as_user_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -198,7 +199,7 @@ class Store(MemoryStore):
     def finish(self, example: FinishedExample) -> None:
         """See `MemoryStore`; `commit` must follow."""
         row = example.row
-        self._write(_ADD, stored_row(row))
+        self._rows.append(stored_row(row))
         self._mark(row.number, failed=row.failed)
 
     def retry(self) -> None:
@@ -242,9 +243,11 @@ class Store(MemoryStore):
 
     def commit(self) -> None:
         """See `MemoryStore`."""
-        if self._database.in_transaction:
+        if self._rows or self._database.in_transaction:
             with self._writing():
+                self._database.executemany(_ADD, self._rows)
                 self._database.commit()
+            self._rows.clear()
 
     def rows(self) -> list[FinishedRow]:
         """See `MemoryStore`."""

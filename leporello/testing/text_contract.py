@@ -165,7 +165,7 @@ def killed_after(commits: int) -> Iterator[list[bool]]:
         if number == commits:
             killed[:] = [True]
             raise KilledError
-        if store._database.in_transaction:
+        if store._rows or store._database.in_transaction:
             number += 1
         commit(store)
 

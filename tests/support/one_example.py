@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leporello.config import Pipeline
+from leporello.core.calls.contracts import sees_gold
 from leporello.core.errors import ReadError
 from leporello.core.records import Example, Fit, Generates, Hit, Read, Search
 from leporello.engine.active_example import ActiveExample
@@ -13,7 +14,8 @@ from leporello.engine.selection import select
 def run_example(stages: Pipeline, example: Example) -> tuple[ActiveExample, list[list[Read]]]:
     """Runs an example read by read; returns it and the reads of each round."""
     [selection] = select(stages, [example])
-    active = ActiveExample.create(stages, 0, example, selection)
+    gold = sees_gold(stages.combiner)
+    active = ActiveExample.create(stages, 0, example, selection, gold=gold)
     active.start()
     rounds: list[list[Read]] = []
     while not active.finished:

@@ -105,22 +105,19 @@ def empty_prediction(example: Example) -> Prediction:
 
 def prediction_row(prediction: Prediction) -> dict[str, JSON]:
     """Returns a row of predictions.jsonl."""
-    row: dict[str, JSON] = {
-        **_fields(prediction),
-        "hits": [list(hit) for hit in prediction.hits],
-        "read": pairs(prediction.read),
-        "coverage": _fields(prediction.coverage),
-        "stood_for": pairs(prediction.stood_for),
-        "passages": {
-            str(rank): {**_fields(passage), "spans": pairs(passage.spans)}
-            for rank, passage in prediction.passages.items()
-        },
+    row = _fields(prediction)
+    row["hits"] = [*map(list, prediction.hits)]
+    row["read"] = pairs(prediction.read)
+    row["coverage"] = _fields(prediction.coverage)
+    row["stood_for"] = pairs(prediction.stood_for)
+    row["passages"] = {
+        str(rank): {**_fields(passage), "spans": pairs(passage.spans)}
+        for rank, passage in prediction.passages.items()
     }
-    return {
-        name: value
-        for name, value in row.items()
-        if name not in _DERIVED or value or isinstance(value, float)
-    }
+    for name in _DERIVED:
+        if not row[name] and not isinstance(row[name], float):
+            del row[name]
+    return row
 
 
 def _fields(record: Prediction | HitPassage | Coverage) -> dict[str, Any]:

@@ -11,22 +11,20 @@ _OUTPUT: Mapping[str, Any] = {name: getattr(Output(""), name) for name in Output
 # Fields that complete rows have, too; few readers set the others.
 _COMMON = [*_OUTPUT][: [*_OUTPUT].index("span")]
 _COMPLETE: Mapping[str, JSON] = {**{name: _OUTPUT[name] for name in _COMMON}, "scores": []}
-_READ: Mapping[str, JSON] = {
-    **{name: getattr(Read(()), name) for name in Read.__slots__ if name != "passages"},
-    "choices": [],
-}
+_READ: Mapping[str, Any] = {n: getattr(Read(()), n) for n in Read.__slots__ if n != "passages"}
 
 
 def call_row(round_: int, read: Read, reply: Reply) -> dict[str, JSON]:
     """Returns a read, the round of the combiner that requested it, and its output or error."""
-    values = {name: getattr(read, name) for name in _READ}
-    values |= {"choices": [*read.choices], "pair": pair_of(read)}
-    return {
-        **({"round": round_} if round_ else {}),
-        "passages": [p if isinstance(p, str) else [p.start, p.end] for p in read.passages],
-        **{name: value for name, value in values.items() if value != _READ[name]},
-        "output": output_row(read, reply),
-    }
+    row: dict[str, JSON] = {"round": round_} if round_ else {}
+    row["passages"] = [p if isinstance(p, str) else [p.start, p.end] for p in read.passages]
+    row |= {n: value for n, default in _READ.items() if (value := getattr(read, n)) != default}
+    if read.choices:
+        row["choices"] = [*read.choices]
+    if read.pair is not None:
+        row["pair"] = pair_of(read)
+    row["output"] = output_row(read, reply)
+    return row
 
 
 def complete_call(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,7 +34,7 @@ def complete_call(row: Mapping[str, Any]) -> dict[str, Any]:
         output = {**_COMPLETE, **output}
     if output.get("read") == _ALL:
         output["read"] = [[*p] for p in row["passages"] if not isinstance(p, str)]
-    return {"round": 0, **_READ, **row, "output": output}
+    return {"round": 0, **_READ, "choices": [], **row, "output": output}
 
 
 def read_from_row(row: Mapping[str, Any], document: Document) -> Read:

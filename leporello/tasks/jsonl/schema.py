@@ -119,9 +119,8 @@ class Row(BaseModel):
         """Path, paths or collection of the document as one text for `sources`; may be empty."""
         if self.collection:
             return f"{_BEFORE_COLLECTION}{self.collection}"
-        return self.document_path or "".join(
-            f"{_BEFORE_PATH}{path}" for path in self.documents or ()
-        )
+        paths = self.documents or ()
+        return self.document_path or "".join([f"{_BEFORE_PATH}{path}" for path in paths])
 
     @cached_property
     def content(self) -> str:
@@ -146,7 +145,9 @@ def sources(source: str) -> tuple[str, tuple[str, ...]]:
 def validated(fields: Mapping[str, Any], ignore: Collection[str] = ()) -> Row:
     """Returns a row with these fields; raises RowError with all faults."""
     try:
-        return Row.model_validate({k: v for k, v in fields.items() if k not in ignore})
+        if ignore:
+            fields = {k: v for k, v in fields.items() if k not in ignore}
+        return Row.model_validate(fields)
     except ValidationError as error:
         raise RowError([_describe(e) for e in error.errors(include_url=False)]) from None
 

@@ -235,10 +235,11 @@ _WORD = r"""(?:"[^"?]{1,99}"|\([^()?]{1,99}\)|['’(#]?[^\W_a-z][^\s?"]{0,99})""
 _BETWEEN = rf"(?: (?:{'|'.join(sorted(_SMALL))})){{0,3}}"
 _ENTITY = rf"(?P<name>(?:the )?(?:(?:{_KIND}) )?{_WORD}(?:{_BETWEEN} {_WORD}){{0,15}})"
 _ROLE = rf"(?P<role>{_PERSON}|{_THING})(?![\w-])"
+# Not compiled here: that takes longer than all other patterns, and most pipelines need none.
 _RELATIONS = (
-    re.compile(rf"\bthe {_ENTITY} (?P<role>{_MAKER}|birthplace)(?![\w-])"),
-    re.compile(rf"(?<=\s){_ENTITY}['’]s? {_ROLE}"),
-    re.compile(rf"\bthe {_ROLE} (?:of|in|for) {_ENTITY}(?<!['’]s)"),
+    rf"\bthe {_ENTITY} (?P<role>{_MAKER}|birthplace)(?![\w-])",
+    rf"(?<=\s){_ENTITY}['’]s? {_ROLE}",
+    rf"\bthe {_ROLE} (?:of|in|for) {_ENTITY}(?<!['’]s)",
 )
 _CLAUSE = (
     r"\bthe (?P<noun>[a-z]+) (?P<link>that|who|which|where|in which) (?!(?:he|she|they|it)\b)"
@@ -246,12 +247,9 @@ _CLAUSE = (
 )
 # A clause at the end, or before the verb of a question such as `When did the man who wrote it die?`
 _CLAUSES = (
-    re.compile(
-        rf"(?P<verb>\b(?:did|does|do|was|were|is|are) ){_CLAUSE}"
-        r"(?P<end> \w+(?: (?:to|from|in|at|on|for|with|of))?)\W*$",
-        re.IGNORECASE,
-    ),
-    re.compile(rf"(?P<verb>){_CLAUSE}(?P<end>)\W*$", re.IGNORECASE),
+    rf"(?i)(?P<verb>\b(?:did|does|do|was|were|is|are) ){_CLAUSE}"
+    r"(?P<end> \w+(?: (?:to|from|in|at|on|for|with|of))?)\W*$",
+    rf"(?i)(?P<verb>){_CLAUSE}(?P<end>)\W*$",
 )
 # A question that only asks for the answer to the inner one.
 _BARE = re.compile(
@@ -277,7 +275,7 @@ class Nested:
         """
         for forms, divided in ((_RELATIONS, _by_relation), (_CLAUSES, _by_clause)):
             for form in forms:
-                match = form.search(question)
+                match = re.search(form, question)
                 if match and (nested := divided(match)):
                     return nested
         return None
