@@ -153,11 +153,8 @@ def _spec(name: str) -> ModuleSpec | None:
     try:
         if not parent:
             return importlib.util.find_spec(name)
-        if parent in sys.modules:
-            folders = getattr(sys.modules[parent], "__path__", None)
-        else:
-            package = _spec(parent)
-            folders = package.submodule_search_locations if package else None
+        package = getattr(sys.modules.get(parent), "__spec__", None) or _spec(parent)
+        folders = package.submodule_search_locations if package else None
         return PathFinder.find_spec(name, folders) if folders else None
     except (ImportError, ValueError, KeyError):
         # Not a module name, a module without a spec, or a namespace in a package not yet imported.

@@ -50,8 +50,7 @@ class CombinerRunner:
         """Starts an example, and returns it waiting for reads or finished."""
         if isinstance(selection, ExampleError):
             return self._failed(number, example, selection)
-        gold = self._sees_gold
-        active = ActiveExample.create(self.stages, number, example, selection, gold=gold)
+        active = ActiveExample.create(self.stages, number, example, selection, gold=self._sees_gold)
         return self._advance(active, active.start)
 
     def resume(self, active: ActiveExample) -> ActiveExample | FinishedExample:

@@ -168,7 +168,8 @@ def statistics_of(
         except MetricError as error:
             # No score for the metric: over other examples it would be another score.
             by_metric[name], faults[name] = None, str(error).partition("\n")[0]
-    _add_scores_beside(metrics, by_metric, verdicts or {})
+    if verdicts:
+        _add_scores_beside(metrics, by_metric, verdicts)
     return by_metric, faults
 
 

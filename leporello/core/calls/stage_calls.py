@@ -63,14 +63,11 @@ def retrieve(
     }
     # Only what it takes, so examples need no gold-free copies unless a retriever asks for them.
     names = _parameters(kind, method)
-    with stage_call(_name(kind, method), document):
+    title = f"{kind.__name__}.{method}"
+    with stage_call(title, document):
         arguments = {name: values[name]() for name in names}
         returned = getattr(retriever, method)(**arguments)
-    return _checked(_name(kind, method), returned, len(examples), document)
-
-
-def _name(kind: type, method: str) -> str:
-    return f"{kind.__name__}.{method}"
+    return _checked(title, returned, len(examples), document)
 
 
 @cache

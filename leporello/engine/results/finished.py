@@ -269,7 +269,7 @@ def _line(row: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bytes:
     return _encode(row).encode(errors="backslashreplace") + b"\n"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen, its many fields would take three times as long to set
 class ExampleStatistics:
     """Row of statistics.jsonl: values of a finished example that the tables of results require."""
 
