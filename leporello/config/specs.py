@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +15,7 @@ from leporello.config.placement import Placement
 from leporello.config.training_settings import TrainingSpec
 from leporello.core.annotations import MODEL_MARK, SECRET_MARK, marked, roles_of
 from leporello.core.calls.budget import NO_BUDGET, Budget
-from leporello.core.calls.contracts import StageError
+from leporello.core.calls.contracts import StageError, sees_gold
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.protocols import ANSWER, MetricEntry, Task
 from leporello.core.records import JSON
@@ -154,7 +155,7 @@ class TaskSpec:
         return {**resolved, "metrics": _plain(self.metrics)} if self.metrics else resolved
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pipeline:
     """The built stages of a pipeline."""
 
@@ -182,6 +183,11 @@ class Pipeline:
             hint = did_you_mean(role, self.readers)
             raise StageError(f"no reader has the role {role!r}{hint}")
         return self.roles[role]
+
+    @cached_property
+    def is_oracle(self) -> bool:
+        """Whether the combiner sees references and evidence; not determined for each example."""
+        return sees_gold(self.combiner)
 
     def all(self) -> tuple[Any, ...]:
         """Returns all stages, in the order in which they run."""

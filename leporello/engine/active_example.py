@@ -74,11 +74,11 @@ class ActiveExample:
 
     @classmethod
     def create(
-        cls, stages: Pipeline, number: int, example: Example, selection: Selection, *, gold: bool
+        cls, stages: Pipeline, number: int, example: Example, selection: Selection
     ) -> ActiveExample:
-        """Returns an example whose combiner, which sees the gold or not, is not started yet."""
+        """Returns an example, with its gold, whose combiner is not started yet."""
         # Without the gold, so that a plug-in cannot use the answer by mistake.
-        visible = example if gold else example.without_gold()
+        visible = example if stages.is_oracle else example.without_gold()
         combiner = _combination(stages, visible, selection.hits)
         active = cls(number, example, stages, selection.hits, combiner, selection.unchunked)
         active.note((*example.document.notes, *selection.notes))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.records import Example, Prediction
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.failures import TRIES, ExampleError, stage_errors, time_limit
@@ -41,7 +40,6 @@ class CombinerRunner:
         self.timeout = self.readers.timeout
         # Determined once, not per example: checks against a protocol are slow.
         self._asking_metrics = metrics_that_ask(self.metrics) if self.metrics else {}
-        self._sees_gold = sees_gold(self.stages.combiner)
         self._has_plug_in = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
 
     def start(
@@ -50,7 +48,7 @@ class CombinerRunner:
         """Starts an example, and returns it waiting for reads or finished."""
         if isinstance(selection, ExampleError):
             return self._failed(number, example, selection)
-        active = ActiveExample.create(self.stages, number, example, selection, gold=self._sees_gold)
+        active = ActiveExample.create(self.stages, number, example, selection)
         return self._advance(active, active.start)
 
     def resume(self, active: ActiveExample) -> ActiveExample | FinishedExample:

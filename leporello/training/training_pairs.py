@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from leporello.config import Pipeline
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.errors import UserError
 from leporello.core.protocols import Supervises, Targets
 from leporello.core.records import JSON, Chunk, Example, Read
@@ -133,8 +132,7 @@ def _first_round(
     stages: Pipeline, example: Example, selection: Selection
 ) -> tuple[Sequence[Read], Sequence[Targets]]:
     combiner: Supervises = stages.combiner
-    gold = sees_gold(combiner)
-    active = ActiveExample.create(stages, 0, example, selection, gold=gold)
+    active = ActiveExample.create(stages, 0, example, selection)
     # Only the first round: later rounds depend on answers, which an untrained reader gets wrong.
     active.start()
     targets = combiner.supervise(example, active.reads)

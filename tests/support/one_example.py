@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from leporello.config import Pipeline
-from leporello.core.calls.contracts import sees_gold
 from leporello.core.errors import ReadError
 from leporello.core.records import Example, Fit, Generates, Hit, Read, Search
 from leporello.engine.active_example import ActiveExample
@@ -14,8 +13,7 @@ from leporello.engine.selection import select
 def run_example(stages: Pipeline, example: Example) -> tuple[ActiveExample, list[list[Read]]]:
     """Runs an example read by read; returns it and the reads of each round."""
     [selection] = select(stages, [example])
-    gold = sees_gold(stages.combiner)
-    active = ActiveExample.create(stages, 0, example, selection, gold=gold)
+    active = ActiveExample.create(stages, 0, example, selection)
     active.start()
     rounds: list[list[Read]] = []
     while not active.finished:
