@@ -187,11 +187,8 @@ class ChecksFiles(Protocol):
     def check_files(self, data: str) -> None:
         """Checks the files before the run starts, and when a config is validated.
 
-        Args:
-            data: Fingerprint of the task's data; empty without a task.
-
-        Raises:
-            UserError: A file is missing, invalid, or not allowed for that data.
+        `data` is the fingerprint of the task's data, empty without a task. Raises UserError if a
+        file is missing, invalid, or not allowed for that data.
         """
         ...
 
@@ -294,11 +291,7 @@ class Loader(Protocol):
     """
 
     def load(self, path: Path) -> Document:
-        """Returns the document: text, sections, places and losses.
-
-        Raises:
-            UserError: The file cannot be read as a document.
-        """
+        """Returns the document of a file; raises UserError if it cannot be read as one."""
         ...
 
 

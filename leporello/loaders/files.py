@@ -51,6 +51,8 @@ class Format(ABC):
         begins: Pattern of the first bytes of files with any suffix; None if only the suffix
             identifies the format.
         marked: Whether the content of a file always identifies the format, whatever the suffix.
+        encoding: Encoding of files without a byte order mark; if empty, UTF-8, or the most likely
+            encoding of a file that is not UTF-8.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = ()

@@ -176,8 +176,8 @@ class Html(Format):
             empty.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".html", ".htm", ".xhtml")
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<")
+    suffixes = (".html", ".htm", ".xhtml")
+    begins = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<")
 
     encoding: str = ""
 

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from leporello.core.environment.input_limits import HEADER_LETTERS, MAIL_PARTS
 from leporello.core.errors import UserError
@@ -62,8 +62,8 @@ class Mail(Format):
     If a body exists as text and as HTML, the text is read, unless it only refers to the HTML.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".eml", ".mbox", ".mbx", ".mht", ".mhtml")
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A(?:From |" + _LINE + rb")")
+    suffixes = (".eml", ".mbox", ".mbx", ".mht", ".mhtml")
+    begins = re.compile(rb"\A(?:From |" + _LINE + rb")")
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content suffices

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss, Place
@@ -43,14 +42,10 @@ _LINE_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Subtitles(Format):
-    """Subtitles (SubRip, WebVTT): texts of cues, with one place per cue.
+    """Subtitles (SubRip, WebVTT): texts of cues, with one place per cue."""
 
-    Attributes:
-        encoding: Encoding of files without a byte order mark; detected if empty.
-    """
-
-    suffixes: ClassVar[tuple[str, ...]] = (".srt", ".vtt")
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"(?:\xef\xbb\xbf)?WEBVTT")
+    suffixes = (".srt", ".vtt")
+    begins = re.compile(rb"(?:\xef\xbb\xbf)?WEBVTT")
 
     encoding: str = ""
 

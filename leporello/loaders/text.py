@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss, Place
@@ -33,14 +32,9 @@ _MOST = 100_000  # places of a file; larger files have several lines per place
 
 @dataclass(frozen=True)
 class Text(Format):
-    """Plain text, unchanged.
+    """Plain text, unchanged."""
 
-    Attributes:
-        encoding: Encoding of files without a byte order mark; if empty, UTF-8, or the most likely
-            encoding of a file that is not UTF-8.
-    """
-
-    suffixes: ClassVar[tuple[str, ...]] = (".txt", ".text", ".log")
+    suffixes = (".txt", ".text", ".log")
 
     encoding: str = ""
 
@@ -82,13 +76,9 @@ def decoded(data: bytes, path: Path, encoding: str = "", loader: str = "") -> Do
 
 @dataclass(frozen=True)
 class Markdown(Format):
-    """Markdown: the unchanged text, with headings as sections.
+    """Markdown: the unchanged text, with headings as sections."""
 
-    Attributes:
-        encoding: Encoding of files without a byte order mark; detected if empty.
-    """
-
-    suffixes: ClassVar[tuple[str, ...]] = (".md", ".markdown")
+    suffixes = (".md", ".markdown")
 
     encoding: str = ""
 

@@ -7,7 +7,6 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import ClassVar
 
 from leporello.core.protocols import Positive, Role
 from leporello.core.records import Example, Output, Prediction, Read
@@ -43,7 +42,7 @@ class Citations(Averaged):
         labels: Labels that the reader chooses from; the first label is entailment.
     """
 
-    name: ClassVar[str] = "citations"
+    name = "citations"
 
     role: Role = "judge"
     most: Positive = 3

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from leporello.core.calls.answers import is_answer
 from leporello.core.records import Example, Prediction
@@ -81,9 +81,9 @@ class F1Macro:
     with `labels=`. Classes are the labels that were expected or predicted at least once.
     """
 
-    name: ClassVar[str] = "f1_macro"
-    headline: ClassVar[str] = "f1_macro"
-    signature: ClassVar[str] = "f1_macro|match:exact|labels:seen|average:macro|version:1"
+    name = "f1_macro"
+    headline = "f1_macro"
+    signature = "f1_macro|match:exact|labels:seen|average:macro|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns the expected label `wanted`, the predicted label `given`, and the `choices`.
@@ -143,9 +143,9 @@ class NoAnswer(Summed):
     it, is empty, or was withheld. A failure is an empty prediction, and so counts as the statement.
     """
 
-    name: ClassVar[str] = "no_answer"
+    name = "no_answer"
     headline = "no_answer_f1"
-    signature: ClassVar[str] = "no_answer|wanted:all references|average:corpus|version:1"
+    signature = "no_answer|wanted:all references|average:corpus|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns whether the statement is expected and predicted; None without references."""

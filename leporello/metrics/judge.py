@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import ClassVar, Literal
+from typing import Literal
 
 from leporello.core.errors import UserError
 from leporello.core.files import read_rows
@@ -50,7 +50,7 @@ class Judge(Summed):
         role: Role of the reader that judges.
     """
 
-    name: ClassVar[str] = "judge"
+    name = "judge"
 
     rubric: str = RUBRIC
     mode: Literal["pointwise", "pairwise"] = "pointwise"

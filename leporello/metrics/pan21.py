@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.f1_macro import columns, macro, macro_of_sums, tally
@@ -34,9 +34,9 @@ class StyleChangeF1:
     missing list, predicts no label for that document.
     """
 
-    name: ClassVar[str] = "pan21"
-    headline: ClassVar[str] = "pan21_task3"
-    signature: ClassVar[str] = (
+    name = "pan21"
+    headline = "pan21_task3"
+    signature = (
         "pan21|average:macro|labels:seen;0,1;1,2,3,4|documents:concatenated|no-answer:no-label"
         "|version:1"
     )

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar
 
 from leporello.core.coverage import letters, merge, outside, overlap
 from leporello.core.records import Example, Prediction
@@ -19,11 +18,9 @@ class Recall(Averaged):
     space does not count, since chunkers may leave it out.
     """
 
-    name: ClassVar[str] = "recall"
-    needs_hits: ClassVar[bool] = True
-    signature: ClassVar[str] = (
-        "recall|unit:characters|hits:all|blanks:ignored|average:mean|version:1"
-    )
+    name = "recall"
+    needs_hits = True
+    signature = "recall|unit:characters|hits:all|blanks:ignored|average:mean|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `recall`, `recall_whole` and `mrr`; None without evidence."""
@@ -51,11 +48,9 @@ class RecallRead(Averaged):
     Unlike in `recall`, evidence behind a summary does not count. White space does not count.
     """
 
-    name: ClassVar[str] = "recall_read"
-    needs_hits: ClassVar[bool] = True
-    signature: ClassVar[str] = (
-        "recall_read|unit:characters|spans:read|blanks:ignored|average:mean|version:1"
-    )
+    name = "recall_read"
+    needs_hits = True
+    signature = "recall_read|unit:characters|spans:read|blanks:ignored|average:mean|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `recall_read`; None without evidence."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
 from statistics import fmean
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, Numbers, Statistics
@@ -30,7 +30,7 @@ class Rouge(Averaged):
     rougeLsum is left out, since SCROLLS computes it without reporting it.
     """
 
-    name: ClassVar[str] = "rouge"
+    name = "rouge"
 
     @property
     def signature(self) -> str:
@@ -71,7 +71,7 @@ class Rouge(Averaged):
 class RougeScrolls(Rouge):
     """ROUGE that ranks in SCROLLS and ZeroSCROLLS: the geometric mean of three corpus means."""
 
-    name: ClassVar[str] = "rouge_scrolls"
+    name = "rouge_scrolls"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class RougeScrollsInstance(Rouge):
     here an example without a common bigram counts as zero.
     """
 
-    name: ClassVar[str] = "rouge_scrolls_instance"
+    name = "rouge_scrolls_instance"
 
     @property
     def signature(self) -> str:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean
-from typing import Any, ClassVar
+from typing import Any
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Statistics
@@ -28,9 +28,9 @@ class ShuffleAccuracy:
     design effect), at least the number of documents.
     """
 
-    headline: ClassVar[str] = "shuffle_accuracy"
-    name: ClassVar[str] = "shuffle_accuracy"
-    signature: ClassVar[str] = (
+    headline = "shuffle_accuracy"
+    name = "shuffle_accuracy"
+    signature = (
         # The rules are part of the name: scores under other rules must not compare.
         "shuffle_accuracy|tie:0.0001|same:wrong|missing:wrong|mean:block-sizes"
         "|interval:wilson-95-clustered-by-document|version:1"

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import ClassVar
 
 from leporello.core.environment.extras import require
 from leporello.core.records import Example
@@ -19,10 +18,8 @@ class ExactMatch(Averaged):
     SCROLLS `exact_match`); two texts that are empty after normalisation are equal.
     """
 
-    name: ClassVar[str] = "exact_match"
-    signature: ClassVar[str] = (
-        "exact_match|normalisation:squad-v1|references:max|average:mean|version:1"
-    )
+    name = "exact_match"
+    signature = "exact_match|normalisation:squad-v1|references:max|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
         """Returns 100 or 0."""
@@ -38,8 +35,8 @@ class F1(Averaged):
     or Japanese has one word or a few, and scores nearly all or nothing, as in the official code.
     """
 
-    name: ClassVar[str] = "f1"
-    signature: ClassVar[str] = "f1|normalisation:squad-v1|references:max|average:mean|version:1"
+    name = "f1"
+    signature = "f1|normalisation:squad-v1|references:max|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
         """Returns the best F1 over references."""
@@ -56,7 +53,7 @@ class F1Unidecode(Averaged):
     extra `zero-scrolls`.
     """
 
-    name: ClassVar[str] = "f1_unidecode"
+    name = "f1_unidecode"
 
     def __post_init__(self) -> None:
         require(f"the metric {self.name!r}", "unidecode")

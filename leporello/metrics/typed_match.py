@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from leporello.core.protocols import NonNegative
 from leporello.core.records import JSON, Example
@@ -29,7 +28,7 @@ class TypedMatch(Averaged):
         tolerance: Share of the reference by which a number may differ.
     """
 
-    name: ClassVar[str] = "typed_match"
+    name = "typed_match"
 
     tolerance: NonNegative = 0.0
 

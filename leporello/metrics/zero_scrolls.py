@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar
 
 from leporello.core.records import Example
 from leporello.metrics.protocol import Averaged, GoldError
@@ -20,8 +19,8 @@ class ConcordanceIndex(Averaged):
     ties, as here, this is the index of `lifelines`.
     """
 
-    name: ClassVar[str] = "concordance_index"
-    signature: ClassVar[str] = "concordance_index|other-ids:0|average:mean|version:1"
+    name = "concordance_index"
+    signature = "concordance_index|other-ids:0|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
         """Returns the index for the best reference."""
@@ -67,8 +66,8 @@ class ExponentialSimilarity(Averaged):
     Signs are ignored: `-20%` is 20.
     """
 
-    name: ClassVar[str] = "exponential_similarity"
-    signature: ClassVar[str] = "exponential_similarity|base:0.5|points:10|average:mean|version:1"
+    name = "exponential_similarity"
+    signature = "exponential_similarity|base:0.5|points:10|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
         """Returns the similarity to the nearest reference, which must be a percentage."""
@@ -102,8 +101,8 @@ class OptionLetter(Averaged):
     `exact_match` compares.
     """
 
-    name: ClassVar[str] = "option_letter"
-    signature: ClassVar[str] = "option_letter|letter:first-of-A-D|average:mean|version:1"
+    name = "option_letter"
+    signature = "option_letter|letter:first-of-A-D|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
         """Returns 100 or 0; each reference must have a letter."""

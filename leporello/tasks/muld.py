@@ -49,7 +49,6 @@ class Muld(Benchmark):
     authors.
 
     Attributes:
-        name: Name of the task in the benchmark's file names.
         split: `train`, `validation` or `test`; not all tasks have all of them.
         instruction: Instruction, which precedes the passages in a prompt; the benchmark has none.
     """

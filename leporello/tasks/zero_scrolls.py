@@ -48,7 +48,6 @@ class ZeroScrolls(Benchmark):
     and summaries are the document's `parts`. `OfficialPrompt.of(example)` has the original prompt.
 
     Attributes:
-        name: Name of the task in the benchmark.
         split: `validation`, or `test`, for which gold answers may be unpublished.
         chat: The authors' variant for chat models, which asks for no explanation and has no
             response header. `claude` is the variant for Claude 1: a turn of `Human:`, and a turn of

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 def log_odds(scores: Sequence[float]) -> float:
     """Returns the log odds of the first choice against the second; 0 if they are equally likely.
 
-    Raises:
-        ValueError: The scores are neither probabilities nor log-probabilities.
+    Raises ValueError if the scores are neither probabilities nor log-probabilities.
     """
     # Log-probabilities are never positive, so the sign shows the kind of scores.
     if max(scores) > 0:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss, Place
@@ -28,15 +28,13 @@ class Json(Format):
     Names and values are as in the file; numbers keep their spelling.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json", ".jsonl", ".ndjson", ".geojson")
+    suffixes = (".json", ".jsonl", ".ndjson", ".geojson")
 
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the values; places are members of the outermost list or object, or lines.
 
-        A file that is not JSON is read as plain text, with a note.
-
-        Raises:
-            UserError: The file is not text, or would grow too much.
+        A file that is not JSON is read as plain text, with a note. Raises UserError if the file is
+        not text, or would grow too much.
         """
         raw = decoded(data, path)
         try:
@@ -104,9 +102,9 @@ _COLOURS = re.compile(r"\x1b\[[\d;]*m")
 class Notebook(Format):
     """Jupyter notebooks (ipynb): texts, code and outputs, with one place per cell."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".ipynb",)
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\A\s*\{")
-    marked: ClassVar[bool] = True
+    suffixes = (".ipynb",)
+    begins = re.compile(rb"\A\s*\{")
+    marked = True
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 from leporello.core.records import Document, Loss
 from leporello.loaders.files import Format
@@ -70,10 +69,8 @@ def _hidden(text: str) -> Iterator[tuple[int, int]]:
 class Latex(Format):
     """LaTeX: text, tables and mathematics, with sections by LaTeX commands."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".tex", ".ltx", ".latex")
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(
-        rb"\A(?:\s|%[^\n]*\n)*\\document(?:class|style)\b"
-    )
+    suffixes = (".tex", ".ltx", ".latex")
+    begins = re.compile(rb"\A(?:\s|%[^\n]*\n)*\\document(?:class|style)\b")
 
     def extract(self, data: bytes, path: Path) -> Document:
         r"""Returns the text; places are `line 120`.

@@ -5,7 +5,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 from leporello.core.records import Document, Loss
 from leporello.loaders.files import Format
@@ -26,8 +25,8 @@ _SUFFIXES = (
 class Code(Format):
     """Source code and settings: the unchanged text, with lines as places."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (*_SUFFIXES.split(),)
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"#!/")
+    suffixes = (*_SUFFIXES.split(),)
+    begins = re.compile(rb"#!/")
 
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text; places are `line 120`."""
@@ -52,7 +51,7 @@ class RestructuredText(Format):
     Items that are marked `#.` get their numbers.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".rst", ".rest")
+    suffixes = (".rst", ".rest")
 
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text with its sections; places are `line 120`.

@@ -275,14 +275,13 @@ class Xml(Format):
     Other XML becomes text and attributes, with one line per element.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".xml", ".nxml", ".tei", ".fb2", ".dbk", ".rss", ".atom")
-    begins: ClassVar[re.Pattern[bytes]] = _BEGINS
+    suffixes = (".xml", ".nxml", ".tei", ".fb2", ".dbk", ".rss", ".atom")
+    begins = _BEGINS
 
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text; places are pages, `p. 3`, where a TEI edition marks them.
 
-        Raises:
-            UserError: The file is not well-formed XML, or its encoding is unknown.
+        Raises UserError if the file is not well-formed XML, or its encoding is unknown.
         """
         if Html.recognises(data, path):
             return Html().extract(data, path)

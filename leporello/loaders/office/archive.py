@@ -37,8 +37,8 @@ def members(data: bytes) -> frozenset[str]:
 class ArchiveFormat(Format):
     """Format of zip archives with a certain member."""
 
-    begins: ClassVar[re.Pattern[bytes]] = ZIP
-    marked: ClassVar[bool] = True
+    begins = ZIP
+    marked = True
     member: ClassVar[str]
 
     @classmethod

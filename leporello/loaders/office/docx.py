@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss
@@ -32,8 +31,8 @@ class Docx(ArchiveFormat):
     Tracked insertions are read as if accepted; deletions are losses.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".docx", ".docm", ".dotx")
-    member: ClassVar[str] = "word/document.xml"
+    suffixes = (".docx", ".docm", ".dotx")
+    member = "word/document.xml"
 
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text, with notes and comments at the end."""

@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import unquote
 from zipfile import BadZipFile, ZipFile
 
@@ -25,8 +24,8 @@ _PAGES = {"application/xhtml+xml", "text/html", "application/xml"}
 class Epub(ArchiveFormat):
     """E-books (epub) without DRM: chapters in order, with one place per chapter."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".epub",)
-    member: ClassVar[str] = "META-INF/container.xml"
+    suffixes = (".epub",)
+    member = "META-INF/container.xml"
 
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the chapters' text; places are named `chapter 3`, counted from the first file."""

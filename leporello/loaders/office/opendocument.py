@@ -272,9 +272,9 @@ class _OpenFlow(XmlFlow):
 class OpenDocument(Format):
     """OpenDocument texts and presentations (odt, odp): headings, lists, tables, notes, comments."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".odt", ".ott", ".odp", ".otp")
-    begins: ClassVar[re.Pattern[bytes]] = ZIP
-    marked: ClassVar[bool] = True
+    suffixes = (".odt", ".ott", ".odp", ".otp")
+    begins = ZIP
+    marked = True
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content suffices

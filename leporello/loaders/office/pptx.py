@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from leporello.core.records import Document, Loss
 from leporello.loaders.figures import formula
@@ -45,8 +45,8 @@ class Pptx(ArchiveFormat):
         hidden: Whether hidden slides are read too; they are losses otherwise.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".pptx", ".pptm", ".ppsx", ".potx")
-    member: ClassVar[str] = _PRESENTATION
+    suffixes = (".pptx", ".pptm", ".ppsx", ".potx")
+    member = _PRESENTATION
 
     hidden: bool = False
 

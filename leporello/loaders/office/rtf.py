@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby, islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from leporello.core.environment.input_limits import RTF_DEPTH
 from leporello.core.errors import UserError
@@ -163,9 +163,9 @@ _LEVELLED = re.compile(r"([\ufdd0-\ufdd8][\ufdd0-\ufdd8]*)([^\n]*)")
 class Rtf(Format):
     """RTF: text, with notes in parentheses at their references, and tabs between table cells."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".rtf",)
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(rb"\{\\rtf")
-    marked: ClassVar[bool] = True
+    suffixes = (".rtf",)
+    begins = re.compile(rb"\{\\rtf")
+    marked = True
 
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text; sections are paragraphs with an outline level."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from leporello.core.environment.extras import install_command, is_installed, require
 from leporello.core.errors import UserError
@@ -59,12 +59,9 @@ class Pdf(Format):
         password: Password that opens a locked file.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".pdf",)
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(
-        rb"\A.{0,1019}?%PDF-",  # other bytes may precede it
-        re.S,
-    )
-    marked: ClassVar[bool] = True
+    suffixes = (".pdf",)
+    begins = re.compile(rb"\A.{0,1019}?%PDF-", re.S)  # other bytes may precede it
+    marked = True
 
     furniture: bool = False
     ocr: Literal["auto", "always", "never"] = "auto"
@@ -73,8 +70,7 @@ class Pdf(Format):
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text of pages; places have the names of pages: `p. 3`, `p. xii`.
 
-        Raises:
-            UserError: The file is corrupt or locked, or `ocr` is `always` and not installed.
+        Raises UserError if the file is corrupt or locked, or `ocr` is `always` and not installed.
         """
         if self.ocr == "always":
             require("the loader Pdf with ocr: always", "rapidocr")

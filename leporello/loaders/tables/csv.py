@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 from leporello.core.environment.input_limits import TABLE_COLUMNS
 from leporello.core.errors import UserError
@@ -32,10 +31,9 @@ class Csv(Format):
         delimiter: Character between values; detected if empty.
         header: Whether the first row names the columns, so that each value is written as
             `Name: value`: detected (`auto`), yes (`first`), or no (`none`).
-        encoding: Encoding of files without a byte order mark; detected if empty.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", *_TABS)
+    suffixes = (".csv", *_TABS)
 
     delimiter: str = ""
     header: Header = "auto"

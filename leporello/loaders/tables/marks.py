@@ -43,11 +43,7 @@ class Marks:
 
 
 def check_size(cells: int, path: Path) -> None:
-    """Refuses a sheet whose rectangle of cells would fill the memory.
-
-    Raises:
-        UserError: There are more than 40 million cells.
-    """
+    """Raises UserError for a sheet of over 40 million cells, which would fill the memory."""
     if cells > MOST_CELLS:
         raise UserError(f"{path}: has a sheet of {cells:,} cells, too many")
 

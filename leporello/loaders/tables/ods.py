@@ -27,11 +27,7 @@ _HIDDEN = (b"collapse", b"filter")
 
 
 def marks(content: bytes, path: Path) -> dict[str, Marks]:
-    """Returns the marks of the sheets by their names.
-
-    Raises:
-        UserError: The XML is corrupt, or a sheet has too many cells.
-    """
+    """Returns the marks of sheets by name; raises UserError for corrupt XML or too many cells."""
     try:
         ParserCreate().Parse(content, True)
     except ExpatError as error:  # calamine would never return

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 from leporello.core.errors import UserError
@@ -54,9 +54,9 @@ class Sheets(Format):
         hidden: Whether hidden sheets, rows and columns are read too; they are losses otherwise.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".xlsx", ".xlsm", ".xltx", ".xls", ".ods")
-    begins: ClassVar[re.Pattern[bytes]] = re.compile(ZIP.pattern + b"|" + re.escape(_OLE))
-    marked: ClassVar[bool] = True
+    suffixes = (".xlsx", ".xlsm", ".xltx", ".xls", ".ods")
+    begins = re.compile(ZIP.pattern + b"|" + re.escape(_OLE))
+    marked = True
 
     header: Header = "auto"
     hidden: bool = False

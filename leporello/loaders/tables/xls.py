@@ -34,10 +34,8 @@ _UNREAD = Loss(
 def marks(data: bytes, path: Path) -> tuple[dict[str, Marks], tuple[Loss, ...]]:
     """Returns the marks of the sheets by their names, and losses.
 
-    Workbooks of Excel 95 and damaged ones have no marks, which is a loss.
-
-    Raises:
-        UserError: A sheet has too many cells.
+    Workbooks of Excel 95 and damaged ones have no marks, which is a loss. Raises UserError if a
+    sheet has too many cells.
     """
     macros = (Loss("macro", "macros are not run"),) if _MACROS in data else ()
     try:
@@ -128,8 +126,7 @@ def _records(book: bytes, at: int, kinds: Set[int]) -> Iterator[tuple[int, bytes
 def _workbook(data: bytes) -> bytes:
     """Returns the stream `Workbook` of a compound file.
 
-    Raises:
-        struct.error, LookupError: The file is damaged, or older than Excel 97.
+    Raises struct.error or LookupError if the file is damaged, or older than Excel 97.
     """
     size = {9: 512, 12: 4096}[data[30]]
     sectors = [data[at : at + size] for at in range(size, len(data), size)]

@@ -26,11 +26,7 @@ _DIGITS = re.compile(rb"<v>-?+\d{16}")
 
 
 def marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
-    """Returns the marks of the sheets by their names.
-
-    Raises:
-        UserError: A sheet has too many cells.
-    """
+    """Returns the marks of the sheets by their names; raises UserError for too many cells."""
     book = read(archive, "xl/workbook.xml")
     parts = _targets(archive)
     formats = _formats(read(archive, "xl/styles.xml"))

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
 from operator import or_
-from typing import ClassVar
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.coco.java import LineProcess, coco_program, coco_words, need_coco
@@ -28,12 +27,10 @@ class BleuCoco(Summed):
     nearly zero, right or wrong.
     """
 
-    later: ClassVar[bool] = True
-    name: ClassVar[str] = "bleu_coco"
+    later = True
+    name = "bleu_coco"
     headline = "bleu_4"
-    signature: ClassVar[str] = (
-        f"bleu_coco|{_WORDS}|length:closest|smoothing:1e-15,1e-9|average:corpus|version:1"
-    )
+    signature = f"bleu_coco|{_WORDS}|length:closest|smoothing:1e-15,1e-9|average:corpus|version:1"
 
     def __post_init__(self) -> None:
         need_coco(self.name)
@@ -86,11 +83,9 @@ class RougeLCoco(Averaged):
     equal, and score 100.
     """
 
-    later: ClassVar[bool] = True
-    name: ClassVar[str] = "rouge_l_coco"
-    signature: ClassVar[str] = (
-        f"rouge_l_coco|{_WORDS}|beta:1.2|references:max-per-side|average:mean|version:1"
-    )
+    later = True
+    name = "rouge_l_coco"
+    signature = f"rouge_l_coco|{_WORDS}|beta:1.2|references:max-per-side|average:mean|version:1"
 
     def __post_init__(self) -> None:
         need_coco(self.name)
@@ -127,9 +122,9 @@ class MeteorCoco(Summed):
     takes seconds, a text of 5,000 words takes minutes.
     """
 
-    later: ClassVar[bool] = True
-    name: ClassVar[str] = "meteor_coco"
-    signature: ClassVar[str] = (
+    later = True
+    name = "meteor_coco"
+    signature = (
         "meteor_coco|words:ptb-3.4.1,lower,no-punctuation|meteor:1.5,en,norm,rank|average:corpus"
         "|version:1"
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from typing import ClassVar, Literal
+from typing import Literal
 
 from leporello.core.protocols import Count
 from leporello.core.records import Example
@@ -47,7 +47,7 @@ class InfiniteBenchScore(Averaged):
     ] = "longbook_qa_eng"  # fmt: skip
     skip: Count = 0
 
-    name: ClassVar[str] = "infinite_bench"
+    name = "infinite_bench"
 
     @property
     def signature(self) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from statistics import fmean
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from leporello.core.environment.extras import require
 from leporello.core.files import cache_directory
@@ -59,7 +59,7 @@ class LongBenchScore(Averaged):
     ] = "f1"  # fmt: skip
     first_line: bool = False
 
-    name: ClassVar[str] = "longbench"
+    name = "longbench"
 
     def __post_init__(self) -> None:
         if self.score_by.endswith("_zh"):
@@ -176,8 +176,8 @@ class LongBenchV2Accuracy(Averaged):
     prompt requires; asterisks are ignored.
     """
 
-    name: ClassVar[str] = "longbench_v2"
-    signature: ClassVar[str] = "longbench_v2|letter:the-correct-answer-is|average:mean|version:1"
+    name = "longbench_v2"
+    signature = "longbench_v2|letter:the-correct-answer-is|average:mean|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `longbench_v2`, 100 or 0, and the example's difficulty and length."""

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, GoldError, Statistics, Summed
@@ -26,8 +26,8 @@ class LooGLESimilarity(Averaged):
     ranks pipelines. An empty answer is scored as the word `None`.
     """
 
-    name: ClassVar[str] = "loogle"
-    signature: ClassVar[str] = "loogle|bleu:1,4|rouge:1,2,L,recall|average:mean|version:1"
+    name = "loogle"
+    signature = "loogle|bleu:1,4|rouge:1,2,L,recall|average:mean|version:1"
 
     headline = "loogle_rouge_l"
 
@@ -69,8 +69,8 @@ class LooGLECloze(Summed):
     are parsed as literals, whereas the authors run them as code: calls and names do not count.
     """
 
-    name: ClassVar[str] = "loogle_cloze"
-    signature: ClassVar[str] = "loogle_cloze|match:exact,partial|average:over-masks|version:1"
+    name = "loogle_cloze"
+    signature = "loogle_cloze|match:exact,partial|average:over-masks|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns numbers of masks: filled exactly, at least partially, and all."""

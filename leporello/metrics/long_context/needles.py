@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any, ClassVar
+from typing import Any
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
@@ -29,8 +29,8 @@ class StringMatchAll(Averaged):
     Additional text in the answer is not penalised: a copy of the document would score 100.
     """
 
-    name: ClassVar[str] = "string_match_all"
-    signature: ClassVar[str] = "string_match_all|case:lower|references:mean|average:mean|version:1"
+    name = "string_match_all"
+    signature = "string_match_all|case:lower|references:mean|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
         """Returns the share of the references."""
@@ -42,8 +42,8 @@ class StringMatchAll(Averaged):
 class StringMatchPart(Averaged):
     """Whether the answer contains any reference, ignoring case (RULER's questions)."""
 
-    name: ClassVar[str] = "string_match_part"
-    signature: ClassVar[str] = "string_match_part|case:lower|references:max|average:mean|version:1"
+    name = "string_match_part"
+    signature = "string_match_part|case:lower|references:max|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
         """Returns 100 or 0."""
@@ -58,8 +58,8 @@ class BabilongAccuracy(Averaged):
     names. Only the first sentence of the answer counts.
     """
 
-    name: ClassVar[str] = "babilong_accuracy"
-    signature: ClassVar[str] = "babilong_accuracy|labels:only|sentence:first|average:mean|version:1"
+    name = "babilong_accuracy"
+    signature = "babilong_accuracy|labels:only|sentence:first|average:mean|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `babilong_accuracy`, 100 or 0; None without references or labels."""
@@ -95,8 +95,8 @@ class MrcrRatio(Averaged):
     metadata; an answer that does not begin with them scores 0.
     """
 
-    name: ClassVar[str] = "mrcr"
-    signature: ClassVar[str] = "mrcr|ratio:difflib|prefix:required|average:mean|version:1"
+    name = "mrcr"
+    signature = "mrcr|ratio:difflib|prefix:required|average:mean|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `mrcr`, 0 to 100; None without references or prefix."""
@@ -118,8 +118,8 @@ class GraphWalksF1(Averaged):
     The reference is a JSON list of nodes. Two empty sets score 100, an answer without the list 0.
     """
 
-    name: ClassVar[str] = "graphwalks"
-    signature: ClassVar[str] = "graphwalks|nodes:last-line|empty:100|average:mean|version:1"
+    name = "graphwalks"
+    signature = "graphwalks|nodes:last-line|empty:100|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
         """Returns the score."""
@@ -140,8 +140,8 @@ class GraphWalksF1(Averaged):
 class NoLiMaContains(Averaged):
     """Whether the answer contains a reference, in the same case (NoLiMa's metric `contains`)."""
 
-    name: ClassVar[str] = "nolima"
-    signature: ClassVar[str] = "nolima|case:exact|references:max|average:mean|version:1"
+    name = "nolima"
+    signature = "nolima|case:exact|references:max|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
         """Returns 100 or 0."""
@@ -176,10 +176,8 @@ _CUT = 10
 class HelmetSubstring(Averaged):
     """Whether the answer contains a reference, ignoring case, punctuation and articles (HELMET)."""
 
-    name: ClassVar[str] = "helmet_substring"
-    signature: ClassVar[str] = (
-        "helmet_substring|normalisation:squad-v1|references:max|average:mean|version:1"
-    )
+    name = "helmet_substring"
+    signature = "helmet_substring|normalisation:squad-v1|references:max|average:mean|version:1"
 
     def value(self, text: str, example: Example) -> float:
         """Returns 100 or 0."""
@@ -194,8 +192,8 @@ class HelmetNdcg(Averaged):
     The relevance of each id is `relevance` under `gold` in the metadata.
     """
 
-    name: ClassVar[str] = "helmet_ndcg"
-    signature: ClassVar[str] = "helmet_ndcg|cut:10|gain:linear|average:mean|version:1"
+    name = "helmet_ndcg"
+    signature = "helmet_ndcg|cut:10|gain:linear|average:mean|version:1"
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `helmet_ndcg`, 0 to 100; None without relevance."""

@@ -32,7 +32,6 @@ class Helmet(Benchmark):
     row for each depth of the right passage.
 
     Attributes:
-        name: Name of the task.
         length: Length of the input in tokens of Llama 2.
         data: Directory of the benchmarks' files; `helmet` in it is the authors' folder `data`. None
             means `LEPORELLO_DATA` or `data`.

@@ -30,9 +30,6 @@ class InfiniteBench(Benchmark):
     The document is the row's `context`, the question its `input`; `OfficialPrompt.of(example)` has
     the authors' prompt for open models. Numbers become references as JSON; in multiple-choice tasks
     both the option and its letter are references.
-
-    Attributes:
-        name: Name of the task in the benchmark's file names.
     """
 
     name: Literal[

@@ -26,9 +26,6 @@ class LongBench(Benchmark):
     The document is the row's `context`, the question its `input`; labels of trec and lsht are
     `choices`. The instruction is taken from the prompt; `OfficialPrompt.of(example)` has the
     original prompt.
-
-    Attributes:
-        name: Name of the task in the benchmark.
     """
 
     name: Literal[

@@ -29,9 +29,6 @@ class LooGLE(Benchmark):
     question with its document (`context`, `question`, `answer`). The reference of a cloze is the
     dictionary of its masks, as JSON. Proofs that occur in the document are the evidence; the type
     of a question is its group.
-
-    Attributes:
-        name: Name of the task in the benchmark.
     """
 
     name: Literal["shortdep_qa", "longdep_qa", "longdep_summarization", "shortdep_cloze"]

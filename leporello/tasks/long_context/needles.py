@@ -23,9 +23,6 @@ class Mrcr(Benchmark):
 
     The document is the conversation, with the roles before the messages; the question is the last
     message. The authors send the messages as turns of a chat instead. Needs the extra `pyarrow`.
-
-    Attributes:
-        name: Name of the file.
     """
 
     name: Literal[

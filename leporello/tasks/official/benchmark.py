@@ -45,6 +45,7 @@ class Benchmark(LaidOut):
     `archive`.
 
     Attributes:
+        name: Name of the task in the benchmark.
         split: Always `test`.
         data: Directory of the benchmarks' files. None means `LEPORELLO_DATA` or `data`.
         benchmark: Name of the benchmark, and of its folder in the data directory.

@@ -100,8 +100,7 @@ def fault_of(value: JSON, schema: str) -> str:
 def parse(text: str, schema: str) -> JSON:
     """Returns the value that a text states; a text with several numbers or dates has none.
 
-    Raises:
-        ValueError: The text has no value that matches the schema; the message gives the reason.
+    Raises ValueError with the reason if the text has no value that matches the schema.
     """
     root = _checked(schema)[0]
     value = _coerced(_read(text[:_MOST_CHARACTERS], root), root, root)

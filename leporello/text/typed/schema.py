@@ -122,8 +122,7 @@ class AnswerTypeError(ValueError):
 def schema_of(answer: JSON) -> str:
     """Returns a type, such as `date` or `{schema: ...}`, as JSON Schema; empty without a type.
 
-    Raises:
-        AnswerTypeError: The type is unknown, or the schema is not JSON Schema.
+    Raises AnswerTypeError if the type is unknown, or the schema is not JSON Schema.
     """
     return "" if answer is None else _schema_of(json.dumps(answer, default=str))
 
@@ -139,8 +138,7 @@ def _schema_of(answer: str) -> str:
 def json_schema(value: JSON) -> dict[str, Any]:
     """Returns the JSON Schema of a file's value: a schema, a type, or fields by name.
 
-    Raises:
-        AnswerTypeError: The value has none of these forms, or is not valid.
+    Raises AnswerTypeError if the value has none of these forms, or is not valid.
     """
     schema_keys = ("$schema", "properties", "anyOf", "oneOf", "allOf", "$ref", "enum", "const")
     is_schema = isinstance(value, dict) and (
