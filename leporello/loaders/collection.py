@@ -81,23 +81,21 @@ def _expanded(text: str | Path) -> Iterator[Path]:
     yield from (Path(match) for match in matches if Path(match).is_file())
 
 
-def _find(path: Path, collected: _Found, prefix: str) -> None:
+def _find(path: Path, found: _Found, prefix: str) -> None:
     """Adds the files at a path; `prefix` precedes the names of files in a folder or archive."""
     if isinstance(path, RemotePath) and path.is_dir():
         for name in sorted(Location(str(path)).files()):
-            collected.sources.append(
-                FoundFile(prefix + name, path / name, partial(_read, path / name))
-            )
+            found.sources.append(FoundFile(prefix + name, path / name, partial(_read, path / name)))
     elif path.is_dir():
-        _walk(path, collected, prefix)
+        _walk(path, found, prefix)
     else:
         opened(path).close()  # a path of the user must exist
-        _add(path, _shown(path.name), collected, f"{path.name}/" if prefix else "")
+        _add(path, _shown(path.name), found, f"{path.name}/" if prefix else "")
 
 
-def _walk(folder: Path, collected: _Found, prefix: str) -> None:
+def _walk(folder: Path, found: _Found, prefix: str) -> None:
     def failed(error: OSError) -> None:
-        collected.losses.append(Loss(UNREADABLE, str(error), _shown(str(error.filename))))
+        found.losses.append(Loss(UNREADABLE, str(error), _shown(str(error.filename))))
 
     root = folder.resolve()
     for at, folders, files in os.walk(folder, onerror=failed):
@@ -106,30 +104,30 @@ def _walk(folder: Path, collected: _Found, prefix: str) -> None:
             path = Path(at, name)
             shown = prefix + _shown(path.relative_to(folder).as_posix())
             if name.startswith("."):
-                collected.hidden.append(shown)
+                found.hidden.append(shown)
             elif path.is_symlink() and not (
                 path.exists() and path.resolve().is_relative_to(root)  # not in a circle of links
             ):
-                collected.links.append(shown)
+                found.links.append(shown)
             elif name in files and not path.is_symlink():  # a link inside is found by its target
-                _add(path, shown, collected, f"{shown}/")
+                _add(path, shown, found, f"{shown}/")
         folders[:] = [name for name in folders if not name.startswith(".")]
 
 
-def _add(path: Path, name: str, collected: _Found, prefix: str) -> None:
+def _add(path: Path, name: str, found: _Found, prefix: str) -> None:
     if path.suffix.lower() == ".zip":
         try:
-            _unpack(path, collected, prefix)
+            _unpack(path, found, prefix)
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-            collected.losses.append(Loss(UNREADABLE, f"{path}: is not an archive: {error}", name))
+            found.losses.append(Loss(UNREADABLE, f"{path}: is not an archive: {error}", name))
     else:
-        collected.sources.append(FoundFile(name, path, partial(_read, path)))
+        found.sources.append(FoundFile(name, path, partial(_read, path)))
 
 
-def _unpack(path: Path, collected: _Found, prefix: str) -> None:
+def _unpack(path: Path, found: _Found, prefix: str) -> None:
     archive = zipfile.ZipFile(os.fspath(path))  # stays open until its files are read
     if "[Content_Types].xml" in archive.namelist():  # an Office file with the suffix .zip
-        collected.sources.append(FoundFile(prefix.removesuffix("/"), path, partial(_read, path)))
+        found.sources.append(FoundFile(prefix.removesuffix("/"), path, partial(_read, path)))
         return
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     if sum(entry.file_size for entry in entries) > LARGEST:
@@ -137,14 +135,12 @@ def _unpack(path: Path, collected: _Found, prefix: str) -> None:
     for entry in entries:
         name = prefix + _shown(entry.filename)
         if _HIDDEN.search(entry.filename):
-            collected.hidden.append(name)
+            found.hidden.append(name)
         elif why := _refused(entry):
-            collected.losses.append(Loss(UNREADABLE, f"{name}: {why}", name))
+            found.losses.append(Loss(UNREADABLE, f"{name}: {why}", name))
         else:
             inner = Path(path, entry.filename)
-            collected.sources.append(
-                FoundFile(name, inner, partial(_unpacked, archive, entry, name))
-            )
+            found.sources.append(FoundFile(name, inner, partial(_unpacked, archive, entry, name)))
 
 
 def _refused(entry: zipfile.ZipInfo) -> str:

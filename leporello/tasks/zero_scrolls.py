@@ -29,9 +29,7 @@ _METRICS: Mapping[str, tuple[str, ...]] = {
 # For chat models, the authors add this to the instructions of all other tasks.
 CHAT = "Do not provide any explanation."
 
-_OFFSETS = (
-    "document_start_index", "document_end_index", "query_start_index", "query_end_index",
-)  # fmt: skip
+_OFFSETS = ("document_start_index", "document_end_index", "query_start_index", "query_end_index")
 # Atomic groups, since four lazy searches would backtrack through long questions.
 _OPTIONS = re.compile(
     r"\A(?>(.*?)^ *+\(A\)) *+(?>(.*?)^ *+\(B\)) *+(?>(.*?)^ *+\(C\)) *+(?>(.*?)^ *+\(D\)) *+(.*)",

@@ -121,10 +121,8 @@ class Notebook(Format):
         if "cells" not in notebook:
             raise UserError(f"{path}: is a notebook from before version 4; convert it with Jupyter")
         numbered = enumerate(notebook["cells"], 1)
-        joined_cells = joined((f"cell {n}", _cell(cell, path)) for n, cell in numbered)
-        return replace(
-            joined_cells, title=joined_cells.sections[0].title if joined_cells.sections else ""
-        )
+        cells = joined((f"cell {n}", _cell(cell, path)) for n, cell in numbered)
+        return replace(cells, title=cells.sections[0].title if cells.sections else "")
 
 
 def _cell(cell: dict[str, Any], path: Path) -> Document:

@@ -240,21 +240,12 @@ class LatexTable:
 
 
 class LatexList:
-    """A list that is being read.
-
-    Args:
-        name: Name of its environment.
-        options: Options of the environment, which may give the form of its numbers.
-        depth: Number of numbered lists around it.
-
-    Attributes:
-        is_numbered: Whether its items have numbers.
-        number: Number of the last item.
-    """
+    """A list that is being read, with the options of its environment and its depth from 0."""
 
     def __init__(self, name: str, options: str, depth: int) -> None:
         self.is_numbered = name.endswith(("enumerate", "enum"))
-        self.number, self._form = 0, _FORMS[min(depth, len(_FORMS) - 1)]
+        self.number = 0  # of the last item
+        self._form = _FORMS[min(depth, len(_FORMS) - 1)]
         if start := _START.search(options):
             self.number = int(start[1]) - 1
         if template := _TEMPLATE.search(options):

@@ -20,15 +20,10 @@ _OPTIONS = re.compile(r"(?:\[[^\[\]\n]{0,300}\])+")
 
 
 class LatexReader:
-    """Parses LaTeX and writes its text.
-
-    Attributes:
-        flow: Text so far.
-        comments: Characters of comments so far.
-    """
+    """Parses LaTeX and writes its text."""
 
     def __init__(self, text: str, commands: dict[str, str]) -> None:
-        self.flow, self.comments = Flow(), 0
+        self.flow, self.comments = Flow(), 0  # text so far, and characters of comments
         self._text, self._commands = text, commands
         self._starts, self._line = line_starts(text), 0
         used = set(re.findall(rf"\\({'|'.join(grammar.LEVELS)})\b", text))

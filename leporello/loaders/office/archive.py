@@ -69,9 +69,7 @@ def unpacked(data: bytes, path: Path, *, is_tested: bool = True) -> zipfile.ZipF
         manifest = read(archive, "META-INF/manifest.xml")
         if any(i.flag_bits & 1 for i in archive.infolist()) or b":encryption-data" in manifest:
             raise UserError(f"{path}: is locked by a password; save an open copy first")
-        broken = (
-            archive.testzip() if is_tested else None
-        )  # Python unpacks at most the declared size
+        broken = archive.testzip() if is_tested else None  # unpacks at most the declared size
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
         raise UserError(f"{path}: is corrupt or incomplete ({error}); download it again") from None
     if broken:

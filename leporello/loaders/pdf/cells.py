@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from leporello.loaders.pdf.fragments import TOUCHING, Fragment, attached, level
 from leporello.loaders.pdf.words import HYPHEN
@@ -55,20 +55,29 @@ def grouped(lines: Sequence[TableLine]) -> list[list[TableLine]]:
     return _continued(_with_header(lines))
 
 
+def columns_of(lines: Iterable[TableLine]) -> dict[int, list[str]]:
+    """Returns the texts of lines by column."""
+    columns: dict[int, list[str]] = {}
+    for line in lines:
+        for column, text in line.cells.items():
+            columns.setdefault(column, []).append(text)
+    return columns
+
+
+def figures_in(texts: Iterable[str]) -> int:
+    """Returns how many texts are figures."""
+    return sum(FIGURES.fullmatch(text) is not None for text in texts)
+
+
 def _is_row(group: Sequence[TableLine]) -> bool:
     """Returns whether lines can be one row: some cell has one line, and no column two figures."""
     if len(group) == 1:
         return True
     if len(group) > _LINES or any(line.spans for line in group):
         return False
-    columns: dict[int, list[str]] = {}
-    for line in group:
-        for column, text in line.cells.items():
-            columns.setdefault(column, []).append(text)
+    columns = columns_of(group)
     several = [texts for texts in columns.values() if len(texts) > 1]
-    figures = any(
-        sum(FIGURES.fullmatch(text) is not None for text in texts) > 1 for texts in several
-    )
+    figures = any(figures_in(texts) > 1 for texts in several)
     listed = any(LEADERS.search(text) for texts in several for text in texts)
     wrapped = not listed and (
         len(several) == 1 or all(" " in " ".join(texts[:-1]) for texts in several)
@@ -81,11 +90,8 @@ def _with_header(lines: Sequence[TableLine]) -> list[list[TableLine]]:
 
     A header has no figures in columns of figures.
     """
-    figures = {
-        column for column in {*chain(*(line.cells for line in lines))} - {0}
-        if (texts := [line.cells[column] for line in lines[HEADER:] if column in line.cells])
-        and sum(FIGURES.fullmatch(text) is not None for text in texts) > len(texts) / 2
-    }  # fmt: skip
+    columns = columns_of(lines[HEADER:]).items()
+    figures = {c for c, texts in columns if c and figures_in(texts) > len(texts) / 2}
     count = 0
     while count < min(HEADER, len(lines)) and _is_header(lines[count], figures):
         count += 1

@@ -28,7 +28,6 @@ class Floats:
     """Numbers that pdfium writes, with a pointer to each."""
 
     def __init__(self, count: int) -> None:
-        """Makes room for some numbers."""
         self.values = (ctypes.c_float * count)()
         self.pointers = [ctypes.byref(self.values, 4 * i) for i in range(count)]
 
@@ -55,15 +54,10 @@ Word: TypeAlias = tuple[float, float, float, float]
 
 
 class Characters:
-    """Characters of a page, read with as few calls of pdfium as possible.
-
-    Attributes:
-        text: The characters, one for each that pdfium counts; surrogates are two.
-    """
+    """Characters of a page that stays open, read with as few calls of pdfium as possible."""
 
     def __init__(self, textpage: PdfTextPage) -> None:
-        """Takes the text of a page, which must stay open."""
-        self.text = _text(textpage)
+        self.text = _text(textpage)  # one character for each that pdfium counts; surrogates are two
         self._page = textpage.raw
         self._numbers = numbers = ctypes.create_string_buffer(32)
         self._x, self._y, self._box = (ctypes.byref(numbers, at) for at in (0, 8, 16))

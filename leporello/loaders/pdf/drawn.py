@@ -183,7 +183,6 @@ class Walls:
     """Upright lines between cells."""
 
     def __init__(self, grids: Iterable[Grid]) -> None:
-        """Takes the tables of a page."""
         self._lines = sorted(line for grid in grids for line in grid.upright)
         self._places = [line[0] for line in self._lines]
 

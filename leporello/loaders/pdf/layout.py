@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import fmean, median
 
-from leporello.loaders.pdf.cells import FIGURES, Row, WrittenRow, joined, reads_backwards
+from leporello.loaders.pdf.cells import Row, WrittenRow, figures_in, joined, reads_backwards
 from leporello.loaders.pdf.fragments import Fragment
 from leporello.loaders.pdf.ruled import RuledRow
 from leporello.loaders.pdf.tables import tables
@@ -117,7 +117,7 @@ def _is_drawn_by_columns(fragments: Sequence[Fragment]) -> bool:
     """Returns whether the cells of a table with figures are in the file column by column."""
     pairs = [pair for row in _rows(fragments) for pair in pairwise(row)]
     apart = sum(abs(b.order - a.order) > 1 for a, b in pairs)
-    figures = sum(FIGURES.fullmatch(f.text) is not None for f in fragments)
+    figures = figures_in(f.text for f in fragments)
     return (
         apart > _APART * len(fragments)
         and apart == len(pairs)

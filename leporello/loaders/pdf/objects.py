@@ -76,19 +76,15 @@ class Visibility:
     """Decides which text of a page is seen.
 
     Invisible text is read if it is the text layer of pictures, or all text of the page.
-
-    Attributes:
-        is_certain: Whether all text is seen.
-        is_layer: Whether all text is invisible, and is read.
     """
 
     def __init__(self, page: PdfPage, objects: PageObjects) -> None:
-        """Takes a page and its objects."""
+        # Whether all text is invisible, and is read.
         self.is_layer = 0 < objects.texts == len(objects.invisible)
         is_read = objects.scanned or self.is_layer
         self._page, self._doubtful = page, objects.doubtful
         self._hidden = objects.white if is_read else objects.white | objects.invisible
-        self.is_certain = not self._hidden and not self._doubtful
+        self.is_certain = not self._hidden and not self._doubtful  # that all text is seen
 
     def is_seen(self, characters: Characters, first: int, last: int) -> bool:
         """Returns whether a word is seen."""

@@ -56,12 +56,8 @@ class PageText:
     @property
     def lacks_text(self) -> bool:
         """Whether the page likely shows text that was not extracted."""
-        lacks_lines = (
-            self.characters < _STAMP if self.scanned else not (self.lines or self.furniture)
-        )
-        return (
-            not self.ocr and not self.blank and (lacks_lines or self.undecodable > self.characters)
-        )
+        is_short = self.characters < _STAMP if self.scanned else not (self.lines or self.furniture)
+        return not (self.ocr or self.blank) and (is_short or self.undecodable > self.characters)
 
 
 def pages(pdf: PdfDocument, layers: bool) -> list[PageText]:

@@ -14,6 +14,8 @@ from leporello.loaders.pdf.cells import (
     Row,
     TableLine,
     WrittenRow,
+    columns_of,
+    figures_in,
     grouped,
     joined,
     reads_backwards,
@@ -241,21 +243,12 @@ def _is_row(lines: Sequence[TableLine]) -> bool:
     """
     if len(lines) == 1:
         return True
-    columns: dict[int, list[str]] = {}
-    for line in lines:
-        for column, text in line.cells.items():
-            columns.setdefault(column, []).append(text)
+    columns = columns_of(lines)
     is_complete = all(len(line.cells) == len(columns) > 1 for line in lines)
-    if (
-        is_complete
-        and len(lines) >= _SINGLE
-        and not any(" " in text for texts in columns.values() for text in texts)
-    ):
+    has_words = any(" " in text for texts in columns.values() for text in texts)
+    if is_complete and len(lines) >= _SINGLE and not has_words:
         return False
-    return not any(
-        2 * sum(FIGURES.fullmatch(text) is not None for text in texts) >= len(texts) > 1
-        for texts in columns.values()
-    )
+    return not any(2 * figures_in(texts) >= len(texts) > 1 for texts in columns.values())
 
 
 def _parts(lines: Sequence[TableLine]) -> list[Sequence[TableLine]]:

@@ -18,6 +18,7 @@ from leporello.loaders.pdf.cells import (
     Row,
     TableLine,
     WrittenRow,
+    columns_of,
     grouped,
     joined,
     written,
@@ -295,14 +296,9 @@ def _is_prose(lines: Sequence[TableLine]) -> bool:
 
 def _is_contents(lines: Sequence[TableLine], heads: Sequence[Row]) -> bool:
     """Returns whether lines are a table of contents: titles, and page numbers that grow."""
-    columns: dict[int, list[str]] = {}
-    for line in lines:
-        for column, text in line.cells.items():
-            columns.setdefault(column, []).append(text)
-    numbers = [[int(text) for text in texts if text.isdecimal()] for texts in columns.values()]
-    pages = [
-        of for of, texts in zip(numbers, columns.values(), strict=True) if 2 * len(of) > len(texts)
-    ]
+    columns = columns_of(lines)
+    numbers = [(len(of), [int(text) for text in of if text.isdecimal()]) for of in columns.values()]
+    pages = [of for lines_of, of in numbers if 2 * len(of) > lines_of]
     if not pages or any(of != sorted(of) for of in pages):
         return False
     leaders = sum(any(map(LEADERS.search, line.cells.values())) for line in lines)

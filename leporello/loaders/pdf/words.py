@@ -57,20 +57,14 @@ _INITIAL = 0.45  # of a large initial's height: the type after it
 
 
 class WordReader:
-    """Collects the words of a page with as few calls of pdfium as possible.
-
-    Attributes:
-        fragments: Fragments and their directions, in multiples of 90°; 4 if slanted.
-        undecodable: Number of characters without a known letter.
-        hidden: Number of characters that are not seen.
-    """
+    """Collects the words of a page with as few calls of pdfium as possible."""
 
     def __init__(self, characters: Characters, visibility: Visibility, walls: Walls | None) -> None:
-        """Takes the characters of a page, what of it is seen, and the lines between cells."""
         self._characters, self._visibility, self._walls = characters, visibility, walls
         self._text, self._odd = characters.text, _ODD.search(characters.text) is not None
+        # Fragments and their directions, in multiples of 90°; 4 if slanted.
         self.fragments: list[tuple[Fragment, int]] = []
-        self.undecodable = self.hidden = 0
+        self.undecodable = self.hidden = 0  # characters without a known letter; not seen
         self._ends: list[int] = []  # number of each fragment's last character
         self._height = self._tolerance = 0.0  # of the last fragment's type
         self._level = 0  # of the last character

@@ -102,9 +102,7 @@ def _jieba() -> jieba.Tokenizer:
     folder = cache_directory() / "jieba"
     folder.mkdir(parents=True, exist_ok=True)
     words = jieba.Tokenizer()
-    words.tmp_dir = str(
-        folder
-    )  # by default it reads /tmp, where any user may have written the file
+    words.tmp_dir = str(folder)  # by default /tmp, where any user may have written the file
     return words
 
 
