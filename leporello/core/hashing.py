@@ -7,6 +7,8 @@ from json import dumps  # by name: a stage may replace functions of modules
 from pathlib import Path
 from typing import Any, TypeAlias
 
+_HASH = re.compile(r"[0-9a-f]{32}|[0-9a-f]{64}")
+
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 
@@ -19,13 +21,8 @@ def digest(value: JSON) -> str:
 def differences(old: Any, new: Any) -> Iterator[str]:  # noqa: ANN401 -- any JSON
     """Yields each field in which two values differ: `reader.model: 'a' -> 'b'`."""
     for path, a, b in differing_fields(old, new):
-        yield f"{path}: changed" if _is_hash(a) and _is_hash(b) else f"{path}: {a!r} -> {b!r}"
-
-
-def _is_hash(value: object) -> bool:
-    return (
-        isinstance(value, str) and re.fullmatch(r"(?:[0-9a-f]{32}|[0-9a-f]{64})", value) is not None
-    )
+        are_hashes = all(isinstance(v, str) and _HASH.fullmatch(v) for v in (a, b))
+        yield f"{path}: changed" if are_hashes else f"{path}: {a!r} -> {b!r}"
 
 
 def differing_fields(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401 -- any JSON

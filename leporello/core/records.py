@@ -194,8 +194,7 @@ class Document:
     def sha256(self) -> str:
         """SHA-256 of the text in UTF-8 (lone surrogates kept), in hexadecimal."""
         return self.memo(
-            "sha256",
-            lambda: hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest(),
+            "sha256", lambda: hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
         )
 
 

@@ -40,11 +40,7 @@ def html(table: ResultTable) -> str:
 
 def markdown(table: ResultTable) -> str:
     """Returns a table as Markdown."""
-    lines = [
-        table.headers,
-        ("---", *("---:" for _ in table.headers[1:])),
-        *table.rows,
-    ]
+    lines = [table.headers, ("---", *("---:" for _ in table.headers[1:])), *table.rows]
     text = "".join(f"| {' | '.join(map(_in_markdown, line))} |\n" for line in lines)
     notes = "".join(f"\n{_in_markdown(note)}\n" for note in table.notes)
     return f"### {_in_markdown(table.title)}\n\n{text}{notes}"

@@ -157,9 +157,8 @@ def _form(attributes: Mapping[str, str], default: str) -> str:
     for declaration in attributes.get("style", "").lower().split(";"):
         name, _, value = declaration.partition(":")
         if name.strip() in ("list-style", "list-style-type"):
-            return next(
-                (_LIST_FORMS[word] for word in value.split() if word in _LIST_FORMS), default
-            )
+            forms = (_LIST_FORMS[word] for word in value.split() if word in _LIST_FORMS)
+            return next(forms, default)
     return default
 
 

@@ -69,11 +69,8 @@ class Mail(Format):
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content suffices
         """Returns whether the file begins with mail headers."""
         headers = _HEAD.match(head[: 2**16])
-        names = (
-            {line.partition(b":")[0].lower() for line in headers[1].splitlines()}
-            if headers
-            else {*()}
-        )
+        lines = headers[1].splitlines() if headers else []
+        names = {line.partition(b":")[0].lower() for line in lines}
         is_page = {b"mime-version", b"content-type"} <= names  # saved by a browser
         return is_page or (b"from" in names and bool({b"date", b"subject", b"received"} & names))
 
@@ -134,19 +131,14 @@ def _written(mail: EmailMessage, path: Path, depth: int) -> Document:
     lines = (f"{name}: {' '.join(str(mail[name]).split())}" for name in _SHOWN if mail[name])
     bodies, attached = _divided(mail, path)
     parts = [("", Document("", "\n".join(lines))), *(("", _body(body, path)) for body in bodies)]
-    parts += (
-        extracted for part in attached[:MAIL_PARTS] for extracted in _attached(part, path, depth)
-    )
+    for part in attached[:MAIL_PARTS]:
+        parts += _attached(part, path, depth)
     if len(attached) > MAIL_PARTS:
         parts.append(("", _lost(f"{len(attached):,} attachments", f"only {MAIL_PARTS:,} are read")))
     for header, value in mail.raw_items():
         if len(value) > HEADER_LETTERS and header.title() in _SHOWN:
-            loss = Loss(
-                "header",
-                f"only the first {HEADER_LETTERS:,} characters are read",
-                header,
-                len(value),
-            )
+            why = f"only the first {HEADER_LETTERS:,} characters are read"
+            loss = Loss("header", why, header, len(value))
             parts.append(("", Document("", "", losses=(loss,))))
     whole_mail = joined(parts)
     subject = Section(str(mail["subject"] or "mail"), 0, len(whole_mail.text))

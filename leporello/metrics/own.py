@@ -65,9 +65,8 @@ class OwnMetric:
         # With the hash of its file: `compare` must not set scores of two versions side by side.
         source = sha256(Path(inspect.getfile(type(self.inner))).read_bytes()).hexdigest()[:16]
         options = (f"{name}:{json.dumps(value)}" for name, value in self.parameters.items())
-        return "|".join(
-            [self.name, f"class:{type(self.inner).__name__}", f"source:{source}", *options]
-        )
+        class_name = type(self.inner).__name__
+        return "|".join([self.name, f"class:{class_name}", f"source:{source}", *options])
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns the class's statistics of an example; None if it cannot be scored."""
@@ -174,9 +173,7 @@ def statistics_of(
 
 
 def _add_scores_beside(
-    metrics: Mapping[str, Metric],
-    by_metric: Mapping[str, Statistics | None],
-    verdicts: Verdicts,
+    metrics: Mapping[str, Metric], by_metric: Mapping[str, Statistics | None], verdicts: Verdicts
 ) -> None:
     """Copies all other metrics' scores to judges' statistics, which measure agreement with them."""
     beside = [s["beside"] for s in map(by_metric.get, verdicts) if s and "beside" in s]

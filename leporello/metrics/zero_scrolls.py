@@ -30,10 +30,8 @@ class ConcordanceIndex(Averaged):
 
     def parses(self, text: str, example: Example) -> bool:
         """Returns whether a text contains the ids of a reference in any order."""
-        answer = sorted(ids(text))
-        return any(
-            sorted(_reference_order(example, order)) == answer for order in example.references
-        )
+        orders = (_reference_order(example, reference) for reference in example.references)
+        return sorted(ids(text)) in map(sorted, orders)
 
 
 def _reference_order(example: Example, reference: str) -> list[str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from json import dumps  # by name: a stage may replace functions of modules
+from operator import index
 from typing import Literal
 
 from leporello.core.calls.contracts import check_size
@@ -119,12 +120,6 @@ def items_of(raw: JSON) -> tuple[Item, ...] | None:
 def _item(entry: JSON) -> Item:
     match entry:
         case {"text": str(text), "passages": [*pairs]}:
-            return Item(text, tuple(map(_span, pairs)))
+            # `index` refuses what is not an integer.
+            return Item(text, tuple(Span(*map(index, pair)) for pair in pairs))  # type: ignore[arg-type]
     raise TypeError(entry)
-
-
-def _span(pair: object) -> Span:
-    match pair:
-        case [int(start), int(end)]:
-            return Span(start, end)
-    raise TypeError(pair)

@@ -129,11 +129,7 @@ def _segment(document: Document, retriever: Any, number: int, spans: Offsets) ->
 
 
 def _key(
-    document: Document,
-    retriever: object,
-    number: int,
-    spans: Offsets,
-    fingerprint: Fingerprint,
+    document: Document, retriever: object, number: int, spans: Offsets, fingerprint: Fingerprint
 ) -> CacheKey | None:
     # A sweep over BM25's k1 and b shares all segments, which contain only counts.
     join_only = getattr(type(retriever), "join_only", ())

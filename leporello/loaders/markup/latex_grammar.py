@@ -215,7 +215,6 @@ class LatexTable:
             self.flow.start("td")
 
     def _end_cell(self) -> None:
-        """Ends the cell."""
         if self.columns == self.rows == 1:
             self._column += 1
             return

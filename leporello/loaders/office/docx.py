@@ -68,6 +68,5 @@ def _running(parts: OfficeParts) -> Iterator[Loss]:
         if match := re.fullmatch(r"word/(header|footer)\d*\.xml", name):
             text = "".join(e.text or "" for e in parts.root(name, match[1]).iter(f"{_WORD}t"))
             if text.strip():
-                yield Loss(
-                    match[1], f"is on every page: {text[:80]}", "", len(text), furniture=True
-                )
+                why = f"is on every page: {text[:80]}"
+                yield Loss(match[1], why, "", len(text), furniture=True)

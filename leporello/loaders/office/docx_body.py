@@ -196,11 +196,8 @@ class Body:
                 self._postpone(element)
             else:
                 about = next(drawing.iter("{*}docPr"), None)
-                texts = (
-                    attribute(about, "descr"),
-                    attribute(about, "title"),
-                    attribute(element, "title"),
-                )
+                places = ((about, "descr"), (about, "title"), (element, "title"))
+                texts = (attribute(place, attribute_name) for place, attribute_name in places)
                 described = next((text for text in texts if text and text.strip()), "")
                 self.flow.start("img", {"alt": described} if described else {})
 
@@ -211,9 +208,8 @@ class Body:
             self._after.append(element)
 
     def _write_object(self, element: Element) -> None:
-        what = next(
-            (attribute(e, "ProgID") for e in element.iter("{*}OLEObject", "{*}control")), ""
-        )
+        objects = element.iter("{*}OLEObject", "{*}control")
+        what = next((attribute(e, "ProgID") for e in objects), "")
         why = f"is not read ({what})" if what else "is not read"
         self.flow.losses.append(Loss("embedded object", f"{why}; save it as a separate file"))
 

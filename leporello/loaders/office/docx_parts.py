@@ -86,9 +86,8 @@ def covers(cell: Element) -> dict[str, str]:
     """Returns the columns that a cell covers, and whether it continues the cell above."""
     covered = {"colspan": str(max(whole(attribute(cell.find("{*}tcPr/{*}gridSpan")), 1), 1))}
     merge = cell.find("{*}tcPr/{*}vMerge")
-    return (
-        covered if merge is None or attribute(merge) == "restart" else {**covered, "continues": ""}
-    )
+    begins = merge is None or attribute(merge) == "restart"
+    return covered if begins else {**covered, "continues": ""}
 
 
 _SYMBOL = dict(

@@ -80,9 +80,8 @@ def _first_number(text: str, gold: Gold) -> float:
 
 
 def _longbook_qa_chn(text: str, gold: Gold) -> float:
-    return max(
-        token_f1(without_punctuation(text), without_punctuation(reference)) for reference in gold
-    )
+    answer = without_punctuation(text)
+    return max(token_f1(answer, without_punctuation(reference)) for reference in gold)
 
 
 def _math_find(text: str, gold: Gold) -> float:

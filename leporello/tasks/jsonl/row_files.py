@@ -153,9 +153,8 @@ def check_columns(columns: Mapping[str, str]) -> None:
     """Raises ValueError if `columns` has a key that is not a field of a row."""
     for name in columns:
         if name not in Row.model_fields:
-            raise ValueError(
-                f"columns: unknown field {name!r}{did_you_mean(name, Row.model_fields)}"
-            )
+            hint = did_you_mean(name, Row.model_fields)
+            raise ValueError(f"columns: unknown field {name!r}{hint}")
 
 
 def renamed(fields: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:

@@ -70,9 +70,8 @@ class RowIndex:
             raise ConfigError(self._faults)
         if not self._documents:
             if number:
-                raise EmptySubsetError(
-                    f"{self._archive}: none of its {number} rows belongs to this task"
-                )
+                fault = f"none of its {number} rows belongs to this task"
+                raise EmptySubsetError(f"{self._archive}: {fault}")
             raise UserError(f"{self._archive}: has no rows")
         self._mark_missing()
         self.facts["sha256"] = digest.hexdigest()

@@ -119,9 +119,7 @@ def _ranked(candidates: Sequence[HeadingCandidate]) -> Iterator[HeadingCandidate
     """Sets the levels of headings; in a text with chapters, names are their siblings or inside."""
     words = {c.label.word for c in candidates if c.kind == "word" and c.label}
     has_chapters = "chapter" in words
-    has_roman_numbers = any(
-        c.kind == "number" and c.label and c.label.style == "I" for c in candidates
-    )
+    styles = {c.label.style for c in candidates if c.kind == "number" and c.label}
     is_inside_chapter = False
     for candidate in candidates:
         level = rank(candidate)
@@ -129,7 +127,7 @@ def _ranked(candidates: Sequence[HeadingCandidate]) -> Iterator[HeadingCandidate
             is_inside_chapter = candidate.label.word == "chapter"
             level += candidate.label.word == "appendix" and not has_chapters
         elif candidate.kind == "number" and candidate.label:
-            level += has_roman_numbers and candidate.label.style != "I"
+            level += "I" in styles and candidate.label.style != "I"
         elif candidate.kind == "name":
             is_inside_chapter = is_inside_chapter and name_of(candidate.title) in _INNER
             level = 11 if is_inside_chapter or not has_chapters else 10

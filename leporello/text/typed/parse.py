@@ -239,9 +239,8 @@ def _candidates(
             yield from dates(text)
         case "enum":
             for choice in non_null.get("enum", ()):
-                for match in re.finditer(
-                    rf"\b{re.escape(as_answer(choice))}\b", text, re.IGNORECASE
-                ):
+                pattern = rf"\b{re.escape(as_answer(choice))}\b"
+                for match in re.finditer(pattern, text, re.IGNORECASE):
                     yield FoundValue(*match.span(), choice)
         case "yes_no":
             if (answer := yes_or_no(text)) is not None:

@@ -34,9 +34,8 @@ def faults_of(schema: JSON) -> list[SchemaFault]:
 
     if not isinstance(schema, dict):
         return [SchemaFault((), f"a JSON Schema is an object {{…}}, got {schema!r:.80}")]
-    meta = Draft202012Validator(
-        Draft202012Validator.META_SCHEMA, format_checker=FormatChecker(("regex",))
-    )
+    meta_schema, formats = Draft202012Validator.META_SCHEMA, FormatChecker(("regex",))
+    meta = Draft202012Validator(meta_schema, format_checker=formats)
     errors = sorted(meta.iter_errors(schema), key=str)
     if errors:
         return [SchemaFault(tuple(map(str, e.absolute_path)), _message(e)) for e in errors]
