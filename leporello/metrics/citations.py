@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
 from leporello.core.protocols import Positive, Role
-from leporello.core.records import Example, Output, Prediction, Read
+from leporello.core.records import Asking, Example, Output, Prediction, Read
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import Averaged, Statistics
 from leporello.text.sentences import sentence_spans
@@ -62,9 +62,7 @@ class Citations(Averaged):
             raise MetricError("citations asks a reader: only `run` can compute its scores")
         return _percentages([], [], [])
 
-    def ask(
-        self, prediction: Prediction, example: Example
-    ) -> Generator[Sequence[Read], Sequence[Output], Statistics | None]:
+    def ask(self, prediction: Prediction, example: Example) -> Asking[Statistics | None]:
         """Yields two rounds of reads: cited texts together and claims; then single citations."""
         if not example.references or not prediction.prediction:
             return self.statistics(prediction, example)

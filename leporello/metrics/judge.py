@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import read_rows
 from leporello.core.hashing import digest
 from leporello.core.protocols import Positive, Role
-from leporello.core.records import Example, Output, Prediction, Read
+from leporello.core.records import Asking, Example, Prediction, Read
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import Statistics, Summed
 
@@ -91,9 +91,7 @@ class Judge(Summed):
             raise MetricError("judge asks a reader: only `run` can compute its scores")
         return self._judged(0.0, example)
 
-    def ask(
-        self, prediction: Prediction, example: Example
-    ) -> Generator[Sequence[Read], Sequence[Output], Statistics | None]:
+    def ask(self, prediction: Prediction, example: Example) -> Asking[Statistics | None]:
         """Yields one read, or two for a pair; returns the statistics of the example."""
         if not example.references or not prediction.prediction:
             return self.statistics(prediction, example)

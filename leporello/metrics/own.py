@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
-from leporello.core.records import JSON, Example, Prediction, Request
+from leporello.core.records import JSON, Asking, Example, Prediction
 from leporello.metrics.protocol import Asks, GoldError, Metric, Numbers, Resampled, Statistics
 
 _VALUE = "value"  # a user's statistics may be any JSON, but Leporello stores mappings
@@ -127,9 +127,7 @@ def metrics_that_ask(metrics: Mapping[str, Metric]) -> dict[str, Asks]:
     return {name: metric for name, metric in inner.items() if isinstance(metric, Asks)}
 
 
-def judgement(
-    metrics: Mapping[str, Asks], prediction: Prediction, example: Example
-) -> Generator[Sequence[Request], list[Any], Any]:
+def judgement(metrics: Mapping[str, Asks], prediction: Prediction, example: Example) -> Asking[Any]:
     """Runs metrics that ask a reader, one after the other, and returns their `Verdicts`."""
     verdicts: Verdicts = {}
     for name, metric in metrics.items():

@@ -1,11 +1,11 @@
 """Protocols and base classes of metrics: statistics per example, and their aggregates."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from operator import add
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
-from leporello.core.records import Example, Prediction, Request
+from leporello.core.records import Asking, Example, Prediction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,9 +107,7 @@ class Asks(Protocol):
         """Role of the reader."""
         ...
 
-    def ask(
-        self, prediction: Prediction, example: Example
-    ) -> Generator[Sequence[Request], list[Any], Statistics | None]:
+    def ask(self, prediction: Prediction, example: Example) -> Asking[Statistics | None]:
         """Yields lists of `Read`, and returns the same as `statistics`.
 
         The scores of all other metrics are added to the returned mapping under `beside`.

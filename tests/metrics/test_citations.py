@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scored import example_of, prediction_of
@@ -44,7 +45,7 @@ def _scores(answer: str, **metadata: JSON) -> dict[str, float]:
     metric = Citations()
     asking = metric.ask(prediction, example)
     try:
-        reads = next(asking)
+        reads: Any = next(asking)
         while True:
             reads = asking.send(Words().read(reads))
     except StopIteration as end:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
-from leporello.loaders.pdf.layout import PageLine
+from leporello.loaders.pdf.layout import PageLine, Pages
 from leporello.text.headings.labels import roman_value
 
 HEAD, NUMBER = "running head or foot", "page number"
@@ -31,9 +31,7 @@ Step = tuple[bool, int]
 Steps = dict[Step, set[tuple[int, int]]]
 
 
-def furniture(
-    pages: Sequence[Sequence[PageLine]], heights: Sequence[float]
-) -> list[dict[int, str]]:
+def furniture(pages: Pages, heights: Sequence[float]) -> list[dict[int, str]]:
     """Returns for each page the kinds of its furniture, by index of the line."""
     if len(pages) < _PAGES:
         return [{} for _ in pages]

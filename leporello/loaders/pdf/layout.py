@@ -33,6 +33,9 @@ class PageLine:
     opens: bool  # whether a paragraph, column or table begins with the line
 
 
+Pages = Sequence[Sequence[PageLine]]  # the lines of each page
+
+
 def lines(fragments: Sequence[Fragment]) -> list[PageLine]:
     """Returns a page's lines in reading order.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leporello.loaders.pdf.layout import PageLine
+from leporello.loaders.pdf.layout import PageLine, Pages
 from leporello.loaders.pdf.words import HYPHEN
 from leporello.text.outline import Heading
 
@@ -36,7 +36,7 @@ class Written:
     starts: list[list[int]] = field(default_factory=list)
 
 
-def write(pages: Sequence[Sequence[PageLine]]) -> Written:
+def write(pages: Pages) -> Written:
     """Joins the lines of pages to one text, with empty lines between paragraphs.
 
     A sentence may continue in the next column or page. A hyphen at the end of a line is removed if
@@ -155,7 +155,7 @@ def _bookmark(entry: PdfBookmark) -> Bookmark | None:
 
 def of_bookmarks(
     entries: Sequence[Bookmark],
-    pages: Sequence[Sequence[PageLine]],
+    pages: Pages,
     starts: Sequence[Sequence[int]],
     tops: Sequence[float],
 ) -> list[Heading]:
@@ -191,9 +191,7 @@ def _letters(text: str) -> str:
     return "".join(re.findall(r"[^\W_]", text.lower())).lstrip("0123456789")
 
 
-def of_types(
-    pages: Sequence[Sequence[PageLine]], starts: Sequence[Sequence[int]]
-) -> tuple[str, list[Heading]]:
+def of_types(pages: Pages, starts: Sequence[Sequence[int]]) -> tuple[str, list[Heading]]:
     """Returns the title and the headings by type, with the largest type at level 1."""
     body, total = _body(pages)
     large = [(page, starts[page][i], style, title) for page, i, style, title in _large(pages, body)]
@@ -207,7 +205,7 @@ def of_types(
     return title, [Heading(text, start, levels[style]) for _, start, style, text in large]
 
 
-def _body(pages: Sequence[Sequence[PageLine]]) -> tuple[Style, int]:
+def _body(pages: Pages) -> tuple[Style, int]:
     """Returns the type of most characters, and the number of lines."""
     counts = Counter[Style]()
     for line in itertools.chain.from_iterable(pages):
@@ -219,9 +217,7 @@ def _style(line: PageLine) -> Style:
     return round(2 * line.size), line.bold
 
 
-def _large(
-    pages: Sequence[Sequence[PageLine]], body: Style
-) -> Iterator[tuple[int, int, Style, str]]:
+def _large(pages: Pages, body: Style) -> Iterator[tuple[int, int, Style, str]]:
     """Yields page, line, type and text of headings in larger or bolder type."""
     for page, lines in enumerate(pages):
         styles = [*map(_style, lines)]
