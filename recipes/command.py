@@ -38,9 +38,7 @@ def main(name: str) -> None:
     parser = argparse.ArgumentParser(prog=f"python -m recipes.{name}")
     parser.add_argument("settings", type=Path, help="YAML or JSON file of the recipe's settings")
     parser.add_argument("--out", type=Path, help=f"folder to write; default: models/{name}")
-    parser.add_argument(
-        "--update", action="store_true", help="replace an earlier training, finished or not"
-    )
+    parser.add_argument("--update", action="store_true", help="replace an earlier training")
     arguments = parser.parse_args()
     out = arguments.out or Path("models") / name
     try:
@@ -73,7 +71,7 @@ def run_recipe(name: str, settings: Path, out: Path, *, update: bool = False) ->
         "parameter": getattr(recipe, "PARAMETER", "reader.model"),
     }
     if hasattr(recipe, "run"):
-        return {**usage, **recipe.run(values, out, update=update)}
+        return {**usage, **recipe.run(values, out)}
     with new_folder(out) as folder:
         record = {"recipe": name, **recipe.train(values, folder / name)}
         write_json(folder / RECORD, record)

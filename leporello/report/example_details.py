@@ -1,16 +1,22 @@
-"""Details of examples for the report's browser, as plain JSON with excerpts of documents."""
+"""Results of jobs for the report's browser: columns with a value per example, and details."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
+from leporello.analysis.example_trace import ExampleTrace
+from leporello.analysis.finished import FinishedJob
 from leporello.analysis.funnel import TracedExample
+from leporello.config import Pipeline
 from leporello.core.coverage import ledger_line, loss_lines, merge
+from leporello.core.errors import UserError
+from leporello.core.protocols import RendersPrompt
 from leporello.core.records import JSON, Document, Example, Span
 from leporello.engine.results.finished import FinishedRow
-from leporello.report.join import JobColumns, Prompts
+from leporello.engine.results.serialization import read_from_row
 from leporello.text.outline import place_of_span
 
 _EXCERPT, _SHORTEST = 400, 60  # characters of a passage
@@ -19,6 +25,63 @@ _OUTPUT, _LITERAL = 1_000, 1_000
 _PASSAGES = 30  # passages per read
 _PLENTY = 6_000  # characters of excerpts per example that allow showing all hits and reads
 _SPANS = 200  # spans of a strip
+_INPUT, _INPUTS = 20_000, 40_000  # characters of one exact input, and of all of an example
+
+
+@dataclass
+class JobColumns:
+    """One pipeline on one task of a run; its columns have a value per example of the report."""
+
+    job: FinishedJob
+    label: str
+    name: str  # short label in the report: `#1` for a point of a sweep
+    scores: dict[str, list[float | None]] = field(default_factory=dict, init=False)  # by metric
+    confidences: list[float | None] = field(default_factory=list, init=False)
+    # The index in `STAGES` of the stage that lost the answer, `NOT_LOST` or `NO_PROOF`.
+    lost: list[int] = field(default_factory=list, init=False)
+    predictions: list[str] = field(default_factory=list, init=False)  # their beginnings
+    states: list[int] = field(default_factory=list, init=False)
+    traces: dict[str, ExampleTrace] = field(default_factory=dict, init=False)  # by example's id
+    notes: list[str] = field(default_factory=list, init=False)  # reason why inputs are left out
+
+    def prompts(self, calls: Sequence[Mapping[str, Any]], example: Example) -> list[str | None]:
+        """Returns the exact input of each call, or None; after a failure, all are None."""
+        prompts: list[str | None] = []
+        remaining = _INPUTS
+        for call in calls:
+            prompt = self._prompt(call, example) if remaining > 0 else None
+            remaining -= len(prompt or "")
+            prompts.append(prompt)
+        return prompts
+
+    @cached_property
+    def _stages(self) -> Pipeline | None:
+        try:
+            stages, changed = self.job.point.build(), self.job.changed_files()
+        except UserError as error:
+            self._leave_out(str(error))
+            return None
+        if changed:
+            self._leave_out("a file of its stages has changed since the run")
+        return None if changed else stages
+
+    def _prompt(self, call: Mapping[str, Any], example: Example) -> str | None:
+        reader = self._stages and self._stages.reader_of(call["role"])
+        if not isinstance(reader, RendersPrompt):
+            return None  # it reads the passages without a prompt
+        try:
+            text = reader.render(read_from_row(call, example.document))
+        except Exception as error:  # a plug-in, or a model that is not on this machine
+            self._leave_out(f"{type(error).__name__}: {error}")
+            self._stages = None
+            return None
+        left_out, half = len(text) - _INPUT, _INPUT // 2
+        if left_out <= 0:
+            return text
+        return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[-half:]}"
+
+    def _leave_out(self, reason: str) -> None:
+        self.notes.append(f"{self.label} on {self.job.task}: exact inputs are left out: {reason}")
 
 
 def cut(text: str, limit: int) -> str:
@@ -39,7 +102,6 @@ class Detail:
 
     jobs: Sequence[JobColumns]  # jobs whose rows are shown
     characters: int  # maximum number of characters of excerpts per example
-    prompts: Prompts  # renderer of exact inputs
     documents: list[dict[str, Any]] = field(default_factory=list)  # of the current piece
     examples: list[JSON] = field(default_factory=list)  # examples of the current piece
     _indices: dict[str, int] = field(default_factory=dict)
@@ -108,7 +170,7 @@ class Detail:
     ) -> None:
         for job, row, detail in zip(self.jobs, traced.rows, details, strict=True):
             if row and detail and detail["calls"]:
-                rendered = self.prompts.render(job, row.calls[: self.limits.calls], example)
+                rendered = job.prompts(row.calls[: self.limits.calls], example)
                 for call, prompt in zip(detail["calls"], rendered, strict=True):
                     if prompt is not None:
                         call["prompt"] = prompt

@@ -3,19 +3,19 @@
 import gzip
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leporello.analysis.example_trace import STAGES, ExampleTrace
+from leporello.analysis.finished import rows_by_number
 from leporello.analysis.funnel import TracedExample, traced_examples
 from leporello.core.errors import UserError
 from leporello.core.records import JSON
 from leporello.engine.results.finished import FinishedRow
 from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics import Metric
-from leporello.report.example_details import Detail, ExcerptLimits, job_detail
-from leporello.report.join import JobColumns, Prompts, without_data
+from leporello.report.example_details import Detail, ExcerptLimits, JobColumns, job_detail
 
 _SHORT = 80  # characters of questions and predictions in a list
 _PIECE = 100  # examples
@@ -61,8 +61,17 @@ def pack(
     except UserError as error:
         note = f"{task}: shown without its documents and lost answers: {error}"
         result = Packed(task, [replace(job) for job in jobs], [note])
-        _pack(result, without_data(result.jobs), scorers, characters, 0)
+        _pack(result, _without_data(result.jobs), scorers, characters, 0)
     return result
+
+
+def _without_data(jobs: Sequence[JobColumns]) -> Iterator[TracedExample]:
+    """Yields the examples that any job has finished, by their number in the task."""
+    for _, rows in rows_by_number([job.job.files for job in jobs]):
+        # Runs of different data may have several examples of one number.
+        for example_id in dict.fromkeys(row.id for row in rows if row):
+            of_example = tuple(row if row and row.id == example_id else None for row in rows)
+            yield TracedExample(example_id, None, of_example, (None,) * len(jobs))
 
 
 def _pack(
@@ -73,7 +82,7 @@ def _pack(
     inputs: int,
 ) -> None:
     """Packs the examples in one pass; the first `inputs` of them have exact inputs."""
-    detail = Detail(result.jobs, characters, Prompts())
+    detail = Detail(result.jobs, characters)
     for number, example in enumerate(examples):
         cells = zip(result.jobs, example.rows, example.traces, strict=True)
         details = [_add(*cell, metrics, detail.limits) for cell in cells]
@@ -88,7 +97,7 @@ def _pack(
     if detail.examples:
         result.pieces.append(packed(detail.take_piece()))
     result.index = packed(_index(result, [*metrics]))
-    result.notes += detail.prompts.notes
+    result.notes += [note for job in result.jobs for note in job.notes]
 
 
 def _add(

@@ -21,8 +21,8 @@ from leporello.core.errors import UserError, check_list
 from leporello.core.files import atomically, check_own
 from leporello.core.protocols import SECTION
 from leporello.jobs.directory import RunDirectory
+from leporello.report.example_details import JobColumns
 from leporello.report.example_index import Packed, pack
-from leporello.report.join import JobColumns
 from leporello.report.plots import middle
 from leporello.report.sections import SECTIONS, ReportData, ReportSection
 from leporello.report.summary import board, short_names

@@ -11,8 +11,8 @@ from leporello.analysis.comparison.tables import Comparison
 from leporello.core.table import ResultTable
 from leporello.jobs.results import Summary, ways_table
 from leporello.report.curves import curves, effective_lengths, length_plots
+from leporello.report.example_details import JobColumns
 from leporello.report.example_index import Packed
-from leporello.report.join import JobColumns
 from leporello.report.plots import Plot
 
 

@@ -2,7 +2,7 @@
 
 import importlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +14,13 @@ from filelock import FileLock, Timeout
 from leporello.config import Pipeline
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
-from leporello.core.files import read_json, write_json
-from leporello.core.hashing import differences
+from leporello.core.hashing import digest
 from leporello.core.protocols import FineTunes, Learns
 from leporello.core.records import JSON
 from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
 from leporello.engine.progress import Progress
 from leporello.models.distributed import destroy_process_group, is_main_process
 from leporello.training.training_pairs import check_supervises
-
-_SETTINGS = "recipe.json"
 
 
 @dataclass(frozen=True)
@@ -35,57 +32,29 @@ class RateResult:
     tuning: TuningResult
 
 
-@dataclass(frozen=True)
-class CheckpointDirectory:
-    """Directory of the checkpoints of an unfinished training."""
+@contextmanager
+def checkpoint_folder(model: Path, settings: JSON) -> Iterator[Path]:
+    """Yields a folder for the checkpoints of a model, locked, until the training is finished.
 
-    path: Path  # directory beside that of the model
-    pattern: str = "rate-*"
-
-    @contextmanager
-    def locked(self, settings: Mapping[str, JSON], *, update: bool) -> Iterator[None]:
-        """Locks the directory; raises UserError if its checkpoints have other settings.
-
-        Settings are JSON of all that the training depends on. With `update`, checkpoints of other
-        settings are removed.
-        """
-        if not is_main_process():  # the main process locks it for all
-            yield
-            return
-        self.path.mkdir(parents=True, exist_ok=True)
-        try:
-            with FileLock(self.path / ".lock", timeout=0):
-                self._compare(settings, update=update)
-                try:
-                    yield
-                finally:
-                    if not self._has_checkpoints():
-                        # A failure before the first checkpoint must not block other settings.
-                        self.remove()  # without a checkpoint, nothing can be resumed
-        except Timeout:
-            raise UserError(f"{self.path}: another process is training in this folder") from None
-
-    def remove(self) -> None:
-        """Removes the directory."""
-        shutil.rmtree(self.path, ignore_errors=True)
-
-    def _has_checkpoints(self) -> bool:
-        return any(self.path.glob(f"{self.pattern}/checkpoint-*"))
-
-    def _compare(self, settings: Mapping[str, JSON], *, update: bool) -> None:
-        file = self.path / _SETTINGS
-        unfinished = file.exists() and self._has_checkpoints()
-        changed = list(differences(read_json(file), settings)) if unfinished else []
-        if changed and not update:
-            listing = "\n".join(f"  {text}" for text in changed[:5])
-            raise UserError(
-                f"{self.path} has checkpoints of a training with other settings:\n{listing}\n"
-                "--update starts over, --out names another folder"
-            )
-        if changed or not unfinished:
-            for path in self.path.glob(self.pattern):
-                shutil.rmtree(path)
-        write_json(file, dict(settings))
+    Its name contains a hash of the settings, which are all that the training depends on, so only
+    the same training resumes from its checkpoints.
+    """
+    unfinished = model.with_name(f"{model.name}.unfinished")
+    folder = unfinished / digest(settings)
+    if not is_main_process():  # the main process locks it for all
+        yield folder
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(unfinished / ".lock", timeout=0):
+            try:
+                yield folder
+                shutil.rmtree(unfinished, ignore_errors=True)
+            finally:
+                if not any(unfinished.rglob("checkpoint-*")):  # nothing can be resumed
+                    shutil.rmtree(unfinished, ignore_errors=True)
+    except Timeout:
+        raise UserError(f"{unfinished}: another process is training in this folder") from None
 
 
 def tune_at_rates(
@@ -93,14 +62,14 @@ def tune_at_rates(
     settings: Training,
     train: TrainingPairs,
     validation: TrainingPairs,
-    unfinished: CheckpointDirectory,
+    checkpoints: Path,
 ) -> list[RateResult]:
     """Fine-tunes at each learning rate; returns all candidates for the best checkpoint."""
     tune = getattr(_module(reader), reader.trainer.partition(":")[2])
     results = []
     for rate in settings.rates:
         # A folder for each rate, so a killed sweep repeats only the rate that it was in.
-        folder = unfinished.path / f"rate-{rate:g}"
+        folder = checkpoints / f"rate-{rate:g}"
         with Progress(f"training at {rate:g}") as progress:
             job = TuningJob(train, validation, settings.at(rate), folder, progress.example)
             tuning: TuningResult = tune(reader, job)

@@ -92,7 +92,7 @@ def train_all(options: TrainOptions) -> list[Trained]:
 
 def _train(run: TrainingRun, *, update: bool) -> Trained:
     check_free(run.folder, update=update)
-    return _as_trained(run.train(update=update), run)
+    return _as_trained(run.train(), run)
 
 
 def _prepared(options: TrainOptions, place: RowTraining | None) -> TrainingRun:

@@ -24,7 +24,7 @@ from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.manifest import job_signature
 from leporello.models.distributed import is_main_process
-from leporello.training.fine_tuning import CheckpointDirectory, RateResult, tune_at_rates, tuner_of
+from leporello.training.fine_tuning import RateResult, checkpoint_folder, tune_at_rates, tuner_of
 from leporello.training.model_card import (
     CONFIG,
     TrainingRecord,
@@ -83,14 +83,14 @@ class TrainingRun:
         with task_errors(self.splits.task.name):
             self.splits.train.fingerprint()
 
-    def train(self, *, update: bool) -> TrainingRecord:
-        """Trains, writes the model, and returns the record; `update` removes other checkpoints."""
+    def train(self) -> TrainingRecord:
+        """Trains, writes the model, and returns the record."""
         self.evaluation.check()
         record = self._new_record()
         learnt = self._gather_pairs(self.splits.train, f"preparing {record.task}")
         record.train = learnt.counts()
         if tuner_of(self.stages.reader):
-            self._fine_tune(record, learnt, update=update)
+            self._fine_tune(record, learnt)
         else:
             reader = self.stages.reader
             with new_folder(self.folder) as folder:
@@ -131,23 +131,21 @@ class TrainingRun:
 
     # -- fine-tuned models ---------------------------------------------------------------------
 
-    def _fine_tune(self, record: TrainingRecord, learnt: Supervision, *, update: bool) -> None:
+    def _fine_tune(self, record: TrainingRecord, learnt: Supervision) -> None:
         assert self.splits.validation is not None
         validated = self._gather_pairs(self.splits.validation, f"preparing {self.splits.validated}")
         record.validation = validated.counts()
         # By content: the same contract under two ids would make the scores too good.
         record.shared = len(learnt.documents & validated.documents)
-        unfinished = CheckpointDirectory(self.folder.with_name(f"{self.folder.name}.unfinished"))
-        with unfinished.locked(_checkpoint_settings(record, self.limit), update=update):
+        with checkpoint_folder(self.folder, _checkpoint_settings(record)) as checkpoints:
             sides = (learnt.pairs, validated.pairs)
-            results = tune_at_rates(self.stages.reader, self.settings, *sides, unfinished)
+            results = tune_at_rates(self.stages.reader, self.settings, *sides, checkpoints)
             # Checkpoints are scored and written once; the other processes have no further work.
             if not is_main_process():
                 return
             with new_folder(self.folder) as folder:
                 self._keep_best(record, results, folder)
                 self._finish(record, folder)
-        unfinished.remove()
 
     def _keep_best(self, record: TrainingRecord, results: list[RateResult], folder: Path) -> None:
         """Saves the best checkpoint as the model, and the curves of all learning rates."""
@@ -226,18 +224,15 @@ def _with_cache(cache: Cache | None, example: Example) -> Example:
     return example
 
 
-def _checkpoint_settings(record: TrainingRecord, limit: int | None) -> dict[str, JSON]:
+def _checkpoint_settings(record: TrainingRecord) -> JSON:
     # `choose` acts after the training, so another list of candidates keeps the checkpoints.
-    relevant = {name: value for name, value in record.settings.items() if name != "choose"}
-    settings = {
-        "settings": relevant,
+    return {
+        "settings": {name: value for name, value in record.settings.items() if name != "choose"},
         "signature": dict(record.signature),
-        "limit": limit,
+        "limit": record.limit,
         "train": record.train["sha256"],
         "validation": record.validation["sha256"],
     }
-    plain: dict[str, JSON] = json.loads(json.dumps(settings))  # tuples become lists, as in files
-    return plain
 
 
 def _relative(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- any JSON

@@ -20,7 +20,7 @@ from leporello.core.protocols import KINDS
 from leporello.core.records import JSON
 from leporello.engine.progress import Progress
 from leporello.jobs.manifest import versions
-from leporello.training.fine_tuning import CheckpointDirectory
+from leporello.training.fine_tuning import checkpoint_folder
 from leporello.training.model_card import RECORD, new_folder
 from recipes.answers.base import Base, load_base
 from recipes.answers.negatives import nearest_passages
@@ -38,7 +38,6 @@ from recipes.weights import card_of
 
 _NEGATIVES = 8  # maximum number of passages without the answer per question
 _VALIDATED = 40  # maximum number of validation questions per set
-_STEPS = "steps"
 _FREE = ("checkpoint_seconds", "threads", "device")  # settings that may change on resuming
 
 _log = logging.getLogger("leporello")
@@ -56,14 +55,12 @@ class TrainingData:
 SETTINGS = AnswersSettings
 
 
-def run(settings: AnswersSettings, out: Path, *, update: bool = False) -> dict[str, Any]:
+def run(settings: AnswersSettings, out: Path) -> dict[str, Any]:
     """Trains or resumes, and writes `answers/`, the log and a record into a folder."""
     device_named(settings.device)
     base = load_base(settings)
-    unfinished = CheckpointDirectory(out.with_name(f"{out.name}.unfinished"), _STEPS)
-    with unfinished.locked(_identity(settings), update=update):
+    with checkpoint_folder(out, _identity(settings)) as folder:
         data = prepare(settings)
-        folder = unfinished.path / _STEPS
         training = AnswersTraining(
             settings, base, _maker(data.train, settings, base), _rows(data.train), folder
         )
@@ -76,7 +73,6 @@ def run(settings: AnswersSettings, out: Path, *, update: bool = False) -> dict[s
             ship(training.network, base, target / "answers", _card(record), settings.language)
             shutil.copy(folder / "log.jsonl", target)
             write_json(target / RECORD, {**record, **versions()})
-    unfinished.remove()
     return record
 
 

@@ -64,7 +64,6 @@ def test_the_reader_answers_with_the_trained_model(folder: Path) -> None:
 
 
 def test_a_resumed_training_ends_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other settings do not resume it."""
     settings = folder / "settings.json"
     result = run_recipe("answers", settings, folder / "whole")
     count = 0
@@ -79,10 +78,8 @@ def test_a_resumed_training_ends_the_same(folder: Path, monkeypatch: pytest.Monk
         patched.setattr(Progress, "example", stop)
         with pytest.raises(KeyboardInterrupt):
             run_recipe("answers", settings, folder / "parts")
-    assert len(read_lines(folder / "parts.unfinished/steps/log.jsonl")) == 5
-    (folder / "other.json").write_text(json.dumps({**SETTINGS, "seed": 2}))
-    with pytest.raises(UserError, match="--update starts over"):
-        run_recipe("answers", folder / "other.json", folder / "parts")
+    [log] = folder.glob("parts.unfinished/*/log.jsonl")
+    assert len(read_lines(log)) == 5
     run_recipe("answers", settings, folder / "parts")
     expected, resumed = (
         (folder / name / "answers/weights.safetensors").read_bytes() for name in ("whole", "parts")

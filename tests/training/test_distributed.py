@@ -170,7 +170,7 @@ def launched(place: Path, pipeline: str, out: str, *sets: str) -> subprocess.Pop
 def test_two_processes_have_the_results_of_one(place: Path, pipeline: str) -> None:
     trained(place, pipeline, place / "one", *(f"train.{text}" for text in SETS))
     with launched(place, pipeline, "two", *SETS) as launcher:
-        while not list(place.glob("two.unfinished/*/checkpoint-6/.whole")):
+        while not list(place.glob("two.unfinished/*/*/checkpoint-6/.whole")):
             assert launcher.poll() is None, "it ended before it was killed"
             time.sleep(0.01)
         children = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text()
