@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Share
 from leporello.core.records import JSON, Chunk, Output, Read, Span
-from leporello.readers.classical.pair_features import PairFeatures, fit_profile
 from leporello.readers.classical.saved_model import check_targets, load, save
 from leporello.readers.encoders.batched_model import Segments
 from leporello.readers.encoders.classification import TrainedClassifier
+
+if TYPE_CHECKING:
+    from leporello.readers.classical.pair_features import PairFeatures
 
 LABELS = ("same", "different")
 _UNNAMED = ("LABEL_0", "LABEL_1")  # labels of a checkpoint that does not name them
@@ -84,6 +86,8 @@ class PairClassifier(TrainedClassifier):
 
     @cached_property
     def _style(self) -> _Style:
+        from leporello.readers.classical.pair_features import PairFeatures  # imports numpy
+
         model, _ = load(self.model, "PairClassifier")
         return _Style(PairFeatures(model["profile"]), model["classifier"])
 
@@ -165,6 +169,8 @@ def _fit(pairs: Sequence[tuple[str, str]], targets: Sequence[str], seed: int) ->
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler
+
+    from leporello.readers.classical.pair_features import PairFeatures, fit_profile
 
     profile = fit_profile(list(dict.fromkeys(text for pair in pairs for text in pair)))
     # Strong regularisation, since few features are informative; both classes have equal weight.

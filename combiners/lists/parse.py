@@ -28,32 +28,11 @@ _COMMA = re.compile(r"(?:(?<!\s)\s++)?+(?:[,،]\s|[、，])\s*+")
 _LAST = re.compile(r"^(?:and|or|&)\s+|(?<!\s)\s++(?:and|or|&)\s++", re.IGNORECASE)
 _OUTER = " \t\r\n.,;:!?\"'“”„‘’«»*_`"
 _ARTICLES = frozenset(("a", "an", "the"))
-_NOTHING = frozenset(
-    """
-none
-nothing
-nobody
-no one
-none found
-none given
-none mentioned
-none stated
-none of them
-na
-n a
-nil
-null
-empty
-unknown
-unanswerable
-not mentioned
-not given
-not stated
-not specified
-not applicable
-not available
-""".splitlines()
-)
+_NOTHING = frozenset((
+    "", "none", "nothing", "nobody", "no one", "none found", "none given", "none mentioned",
+    "none stated", "none of them", "na", "n a", "nil", "null", "empty", "unknown", "unanswerable",
+    "not mentioned", "not given", "not stated", "not specified", "not applicable", "not available",
+))  # fmt: skip
 # Models write many forms of `none`; taken as items, they would be counted.
 _DENIAL = re.compile(
     r"no (?:\w+ ){0,2}(?:items?|answers?|names?|matches|mentions?|results?|information)\b"

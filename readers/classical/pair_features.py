@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from leporello.readers.classical.stylometry import BUCKETS, DENSE, Measures, measure
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _BLOCK = 2048  # pairs that are compared at once, which limits the memory
 _CACHE_SIZE = 4096  # texts of about 10 kB
@@ -26,8 +25,6 @@ def fit_profile(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
 
     They are `FAMILY.weights` of n-grams; `FAMILY.mean` and `FAMILY.deviation` of rates.
     """
-    import numpy as np
-
     measures, profile = measure(texts), {}
     for family, counts in measures.counts.items():
         # Number of texts with each n-gram: a matrix lists each of its columns once per row.
@@ -53,8 +50,6 @@ class PairFeatures:
 
     def features(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Returns a row per pair, shape (pairs, features), for either order of its texts."""
-        import numpy as np
-
         cached = self._of(dict.fromkeys(text for pair in pairs for text in pair))
         sides = np.array([[self._rows[a], self._rows[b]] for a, b in pairs])
         starts = range(0, len(pairs), _BLOCK)
@@ -74,8 +69,6 @@ class PairFeatures:
 
 
 def _features(measures: Measures, profile: Mapping[str, Array]) -> _Features:
-    import numpy as np
-
     ngrams = {f: _unit_rows(n, profile[f"{f}.weights"]) for f, n in measures.counts.items()}
     dense: dict[str, Array] = {}
     for family, rates in measures.rates.items():
@@ -90,8 +83,6 @@ def _features(measures: Measures, profile: Mapping[str, Array]) -> _Features:
 
 def _unit_rows(counts: Any, weights: Array) -> Any:  # noqa: ANN401 -- SciPy has no types
     """Returns the rows with values (1 + log count) x weight, of unit length."""
-    import numpy as np
-
     counts.sort_indices()
     # Logarithms, since a name that a text repeats fifty times is not fifty times the evidence.
     counts.data = (1 + np.log(counts.data)) * weights[counts.indices]
@@ -113,7 +104,6 @@ class _Features:
 
     def joined(self, other: _Features) -> _Features:
         """Returns the rows of both."""
-        import numpy as np
         from scipy.sparse import vstack
 
         return _Features(
@@ -124,8 +114,6 @@ class _Features:
 
     def compare(self, left: Array, right: Array) -> Array:
         """Returns the features of pairs; the arguments are the rows of their texts."""
-        import numpy as np
-
         # The shorter text limits how much any distance proves.
         columns: list[Array] = [np.log1p(np.minimum(self.words[left], self.words[right]))]
         columns += [_products(self.ngrams[family], left, right) for family in BUCKETS]
@@ -135,8 +123,6 @@ class _Features:
 
     def _dense(self, family: str, left: Array, right: Array) -> list[Array]:
         """Returns Burrows's Delta and two cosines of a family, or the distance of each habit."""
-        import numpy as np
-
         scores = self.dense[family]
         distances = np.abs(scores[left] - scores[right])
         if family == "habits":
@@ -147,8 +133,6 @@ class _Features:
 
 def _products(rows: Any, left: Array, right: Array) -> Array:  # noqa: ANN401 -- SciPy has no types
     """Returns the dot products of pairs of rows, each of which depends only on its two rows."""
-    import numpy as np
-
     products, dense = np.empty(len(left)), np.zeros(rows.shape[1])
     # A document's pairs have one right row after the other. As a dense vector it takes a fifth of
     # the time of a product of sparse rows.
@@ -161,8 +145,6 @@ def _products(rows: Any, left: Array, right: Array) -> Array:  # noqa: ANN401 --
 
 
 def _cosine(rows: Array, left: Array, right: Array) -> Array:
-    import numpy as np
-
     lengths = np.sqrt((rows * rows).sum(axis=1))
     products = (rows[left] * rows[right]).sum(axis=1)
     return products / np.maximum(lengths[left] * lengths[right], np.finfo(np.float64).tiny)

@@ -18,12 +18,12 @@ from leporello.config import Pipeline
 from leporello.core.coverage import Coverage
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
-from leporello.core.files import atomically, check_own, in_utf8, read_rows, write_json
+from leporello.core.files import atomically, check_own, in_utf8, write_json
 from leporello.core.notes import collect_notes
 from leporello.core.records import JSON, Example, Span
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.selection import document_chunks
-from leporello.jobs.manifest import check_results, metrics_of_run
+from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics import Metric
 from leporello.metrics.pan21 import StyleChangeF1, labels_of
 
@@ -116,22 +116,16 @@ def write_trec(run: Path, folder: Path) -> list[Path]:
     for job in finished.jobs:
         base = folder / job.files.folder.relative_to(finished.directory.path)
         base.parent.mkdir(parents=True, exist_ok=True)
-        stages, hits = job.point.build(), _hits(job)
+        stages = job.point.build()
         paths = base.with_name(f"{base.name}.run"), base.with_name(f"{base.name}.qrels")
         check_own(paths[0], " Q0 ")
         with atomically(paths[0]) as run_file, atomically(paths[1]) as qrels_file:
-            for example in job.examples():
-                if example.id in hits:
-                    run_file.writelines(_run_lines(example, hits[example.id], job.pipeline))
+            for example, row in job.finished():
+                if row.prediction:
+                    run_file.writelines(_run_lines(example, row.prediction["hits"], job.pipeline))
                     qrels_file.writelines(_qrels_lines(example, stages))
         all_paths += paths
     return all_paths
-
-
-def _hits(job: FinishedJob) -> dict[str, Any]:
-    path = job.files.folder / "predictions.jsonl"
-    check_results(path.parent, path.name)
-    return {row["id"]: row["hits"] for row in (read_rows(path) if path.exists() else ())}
 
 
 def _run_lines(
