@@ -78,7 +78,9 @@ class Percentage:
         ]
         # A draw has no meaning here; counted as either choice, it would shift the percentage.
         decided = [v for v in odds if v is not None and (v or self.share != "decisions")]
-        _note_abstentions(len(decided), len(odds))
+        if len(decided) < len(odds):
+            rest = "the percentage is of the other hits" if decided else "there is no percentage"
+            note(f"{'some' if decided else 'all'} hits abstained: {rest}")
         # Without decisions the answer is empty, because 50 % would be a guess (decision 22).
         return f"{100 * self._share(decided):.{self.digits}f}%" if decided else None
 
@@ -133,12 +135,3 @@ def _likeliest(odds: Sequence[float]) -> float:
         share = fmean(logistic(max(-_LIMIT, min(value, _LIMIT)) + prior) for value in odds)
         share = min(max(share, _LEAST), 1 - _LEAST)
     return share
-
-
-def _note_abstentions(decided: int, total: int) -> None:
-    if decided < total:
-        note(
-            "some hits abstained: the percentage is of the other hits"
-            if decided
-            else "all hits abstained: there is no percentage"
-        )

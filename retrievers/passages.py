@@ -55,7 +55,7 @@ class Neighbours:
 
 
 def _join(hits: Iterable[Hit]) -> list[Hit]:
-    """Joins hits that overlap or are adjacent; returns them in document order."""
+    """Joins hits with at most white space between them; returns them in document order."""
     joined: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: (hit.chunk.start, hit.chunk.end)):
         document = hit.chunk.document
@@ -134,20 +134,9 @@ def _shortened(hit: Hit, selected: Sequence[Span]) -> list[Hit]:
     if isinstance(chunk, Passage):
         return [hit]
     inside = [span for span in selected if chunk.start <= span.start and span.end <= chunk.end]
-    parts = [chunk.document.chunk(span.start, span.end) for span in _joined(inside, chunk)]
+    hits = _join(Hit(chunk.document.chunk(span.start, span.end), hit.score) for span in inside)
+    parts = [part.chunk for part in hits]
     return [Hit(Passage.of("compressed", parts, [chunk]), hit.score)] if parts else []
-
-
-def _joined(spans: Sequence[Span], chunk: Chunk) -> list[Span]:
-    """Joins spans that have only blanks between them."""
-    joined: list[Span] = []
-    for span in spans:
-        between = chunk.document.text[joined[-1].end : span.start] if joined else "."
-        if between.strip():
-            joined.append(span)
-        else:
-            joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
-    return joined
 
 
 @dataclass(frozen=True)

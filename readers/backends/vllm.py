@@ -27,7 +27,6 @@ class Served:
     """A loaded model."""
 
     engine: Any
-    vocabulary: int
     ends: tuple[int, ...]
 
     def run(self, rows: Sequence[Sequence[int]], **sampling: object) -> list[Any]:
@@ -35,12 +34,6 @@ class Served:
         from vllm import SamplingParams
         from vllm.inputs import TokensPrompt
 
-        largest = max(max(row) for row in rows)
-        if largest >= self.vocabulary:
-            raise ValueError(
-                f"the tokenizer returned the id {largest}, but the model has only"
-                f" {self.vocabulary} ids: use the tokenizer of the model"
-            )
         # Ids, not text, so that its tokenizer cannot add or merge tokens (decision 18).
         prompts = [TokensPrompt(prompt_token_ids=[*row]) for row in rows]
         parameters = SamplingParams(temperature=0.0, **sampling)
@@ -95,7 +88,7 @@ def load(model: str, dtype: DType, device: str) -> Served:
             f"vLLM cannot run model {model!r} with dtype {dtype!r}: {first}."
             " Omit backend to use transformers"
         ) from error
-    return Served(engine, config.get_text_config().vocab_size, end_tokens(settings))
+    return Served(engine, end_tokens(settings))
 
 
 def write(

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from leporello.models.weights import ModelFolder, unpack
 from leporello.readers.embedded.spans import Candidate, SpanHead, summed
-from leporello.text.english.terms import nearest
 from leporello.text.tokens import terms
 
 _READ = 3  # passages in which answers are read, for the comparison with options
@@ -75,16 +74,15 @@ def features(
     head: SpanHead, questions: Sequence[tuple[str, Sequence[str], Sequence[str]]]
 ) -> list[tuple[Floats, list[Candidate | None]]]:
     """Returns the options' features (traits, similarity to answers), and their nearest answers."""
-    near = [[texts[i] for i in nearest(q, texts, _READ)] for q, _, texts in questions]
-    pairs = zip(questions, near, strict=True)
-    read = iter(head.read([(q, text) for (q, _, _), texts in pairs for text in texts]))
+    read = head.read_nearest([(question, texts) for question, _, texts in questions], _READ)
     results = []
-    for (question, options, passages), texts in zip(questions, near, strict=True):
-        spans = summed(texts, [next(read) for _ in texts])[:_SPANS]
+    for (question, options, passages), scores in zip(questions, read, strict=True):
+        numbers = [*scores]
+        spans = summed([passages[n] for n in numbers], [*scores.values()])[:_SPANS]
         agreements = [_agreement(option, spans) for option in options]
         rows = np.array(traits(question, options)).reshape(len(options), -1)
         column = np.maximum(np.array([share for share, _ in agreements]) - _MIN_F1, 0.0)
-        places = [_placed(span, texts, passages) for _, span in agreements]
+        places = [span and replace(span, passage=numbers[span.passage]) for _, span in agreements]
         results.append((np.column_stack([rows, column]), places))
     return results
 
@@ -100,13 +98,6 @@ def _agreement(option: str, spans: Sequence[Candidate]) -> tuple[float, Candidat
     best = int(f1.argmax())
     share = float(f1 @ np.exp(odds - np.logaddexp.reduce(odds)))
     return share, spans[best] if f1[best] >= _MIN_F1 else None
-
-
-def _placed(
-    span: Candidate | None, texts: Sequence[str], passages: Sequence[str]
-) -> Candidate | None:
-    """Returns a span with the index of its passage among all passages."""
-    return span and replace(span, passage=list(passages).index(texts[span.passage]))
 
 
 def traits(question: str, options: Sequence[str]) -> list[list[float]]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leporello.readers.embedded.encoder import Encoder, TextPair, TokenizedText
-from leporello.text.english.terms import LINE, is_script, label
+from leporello.text.english.terms import LINE, is_script, label, nearest
 from leporello.text.squad import normalise
 
 QUESTION_TOKENS = 64  # of a question are read, as in training
@@ -95,6 +95,16 @@ class SpanHead:
             segment = TokenizedText(tokens.ids[first:], tokens.offsets[first:])
             segments[number].append(self._scores(window, segment, scores, passage, edges[passage]))
         return [*map(_merged, segments)]
+
+    def read_nearest(
+        self, questions: Sequence[tuple[str, Sequence[str]]], count: int
+    ) -> list[dict[int, PassageScores]]:
+        """Returns the scores of the `count` texts nearest to each question, by index."""
+        near = [nearest(question, texts, count) for question, texts in questions]
+        zipped = zip(questions, near, strict=True)
+        pairs = [(question, texts[i]) for (question, texts), numbers in zipped for i in numbers]
+        scores = iter(self.read(pairs))
+        return [{number: next(scores) for number in numbers} for numbers in near]
 
     def _scores(
         self,

@@ -115,17 +115,14 @@ def observed(
     The features are the negative log-probability that the clause is irrelevant, the difference of
     the log-probabilities of yes and no, and whether exactly one of both texts is negated.
     """
-    near = [nearest(statement, clauses, _READ) for statement, clauses in statements]
-    pairs = zip(statements, near, strict=True)
-    read = iter(head.read([(s, clauses[i]) for (s, clauses), numbers in pairs for i in numbers]))
     results: list[tuple[Floats, int | None]] = []
-    for (statement, clauses), numbers in zip(statements, near, strict=True):
-        labels = {number: next(read).labels for number in numbers}
-        if not labels:
+    read = head.read_nearest(statements, _READ)
+    for (statement, clauses), scores in zip(statements, read, strict=True):
+        if not scores:
             results.append((np.zeros(FEATURES), None))
             continue
-        best = min(numbers, key=lambda number: labels[number][0])
-        null, _, yes, no = labels[best]
+        best = min(scores, key=lambda number: scores[number].labels[0])
+        null, _, yes, no = scores[best].labels
         is_denied = _is_negated(statement) != _is_negated(clauses[best])
         results.append((np.array([-null, yes - no, float(is_denied)]), best))
     return results
@@ -158,18 +155,15 @@ class ClaimJudge:
 
     def judge(self, claims: Sequence[tuple[str, Sequence[str]]]) -> list[Judgement]:
         """Returns the judgements of claims, each by its most relevant passage."""
-        near = [nearest(claim, passages, _NEAREST) for claim, passages in claims]
-        pairs = [(c, p[i]) for (c, p), numbers in zip(claims, near, strict=True) for i in numbers]
-        scores = iter(self._head.read(pairs))
         judgements = []
-        for (claim, passages), numbers in zip(claims, near, strict=True):
-            read = [(next(scores).labels, number) for number in numbers]
-            if not read:
+        read = self._head.read_nearest(claims, _NEAREST)
+        for (claim, passages), scores in zip(claims, read, strict=True):
+            if not scores:
                 judgements.append(Judgement((1.0, 0.0, 0.0), 0, 0, 0))
                 continue
-            (null, _, yes, no), number = max(
-                read, key=lambda pair: np.logaddexp(*pair[0][2:]) - pair[0][0]
-            )
+            labels = {n: passage.labels for n, passage in scores.items()}
+            number = max(labels, key=lambda n: np.logaddexp(*labels[n][2:]) - labels[n][0])
+            null, _, yes, no = labels[number]
             odds = np.array([null, yes, no])
             neither, support, contradiction = np.exp(odds - np.logaddexp.reduce(odds)).tolist()
             spans = clause_spans(passages[number])
