@@ -79,8 +79,8 @@ class Percentage:
         # A draw has no meaning here; counted as either choice, it would shift the percentage.
         decided = [v for v in odds if v is not None and (v or self.share != "decisions")]
         if len(decided) < len(odds):
-            rest = "the percentage is of the other hits" if decided else "there is no percentage"
-            note(f"{'some' if decided else 'all'} hits abstained: {rest}")
+            outcome = "the percentage is of the other hits" if decided else "there is no percentage"
+            note(f"{'some' if decided else 'all'} hits abstained: {outcome}")
         # Without decisions the answer is empty, because 50 % would be a guess (decision 22).
         return f"{100 * self._share(decided):.{self.digits}f}%" if decided else None
 

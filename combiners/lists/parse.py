@@ -1,20 +1,15 @@
-"""Parses lists that models write, and merges equal items of several passages."""
+"""Parses lists that models write, and compares their items."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 import regex
 
-from leporello.combiners.stuff import read_of
-from leporello.core.calls.answers import Item
-from leporello.core.protocols import Positive
-from leporello.core.records import Chunk, Example, Output, Read, Span
+from leporello.core.records import Span
 
 # "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the beginning of a line.
 # Up to three digits, so that a year at the start of a line stays part of the item.
@@ -125,66 +120,6 @@ def key(text: str) -> str:
     return " ".join(words)
 
 
-def reads_of(
-    example: Example, chunks: Sequence[Chunk], instruction: str, choices: tuple[str, ...] = ()
-) -> list[Read]:
-    """Returns one read per chunk, with an instruction."""
-    ask = dataclasses.replace(read_of(example, []), instruction=instruction, choices=choices)
-    return [dataclasses.replace(ask, passages=(chunk,)) for chunk in chunks]
-
-
 def overlapping(first: Span, second: Span) -> bool:
     """Returns whether two spans share a character."""
     return first.start < second.end and second.start < first.end
-
-
-@dataclass(frozen=True, kw_only=True)
-class GathersItems:
-    """A combiner that merges the items of several passages.
-
-    Items are equal if they differ only in case, punctuation and leading articles. If overlapping
-    passages list an item at the same place, only one of them counts.
-
-    Attributes:
-        support: Minimum number of passages that list an item.
-        verbatim: Whether to leave out items whose text is not in their passage, which a small model
-            may have invented.
-    """
-
-    support: Positive = 1  # one passage is enough, because most items of a list occur once
-    # Off, since models may inflect words; on, it removed invented ships (decision 24).
-    verbatim: bool = False
-
-    def _gathered(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
-        """Returns the items with enough passages, in the order of their first mentions."""
-        gathered: dict[str, _GatheredItem] = {}
-        for chunk, output in zip(chunks, outputs, strict=True):
-            texts: dict[str, str] = {}
-            for item in items(output.text):
-                texts.setdefault(key(item), item)
-            for name, text in texts.items():
-                ends = _mention_ends(chunk, text)
-                if name and (ends or not self.verbatim):
-                    merged = gathered.setdefault(name, _GatheredItem(text))
-                    # An inflected item, which the passage does not contain, keeps its support.
-                    new = (ends or {chunk.end}) - merged.ends
-                    merged.ends |= new
-                    # Overlapping passages support an item twice only at different places.
-                    if new and chunk.span not in merged.passages[-1:]:
-                        merged.passages.append(chunk.span)
-        all_items = (Item(item.text, tuple(item.passages)) for item in gathered.values())
-        return [item for item in all_items if len(item.passages) >= self.support]
-
-
-@dataclass
-class _GatheredItem:
-    text: str
-    passages: list[Span] = field(default_factory=list)  # in document order
-    ends: set[int] = field(default_factory=set)  # of its mentions; `the cat` ends where `cat` does
-
-
-def _mention_ends(chunk: Chunk, text: str) -> set[int]:
-    """Returns where mentions of an item in a chunk end, ignoring case and white space."""
-    words = r"\s+".join(map(regex.escape, text.split()))
-    matches = regex.finditer(rf"(?<!\w){words}(?!\w)", chunk.text, regex.IGNORECASE)
-    return {chunk.start + match.end() for match in matches}

@@ -13,8 +13,7 @@ from leporello.jobs.options import CalibrateOptions, takes
 from leporello.jobs.results import answers_of, selectivity
 from leporello.models.calibration import Calibration, Method, fit, odds_of
 from leporello.runs.run import run
-from leporello.training.rows import only_training
-from leporello.training.splits import one_job
+from leporello.training.splits import one_job, only_training
 
 _MIN_ANSWERS = 20  # with fewer answers, the fitted curve would follow single answers
 _FULL_SCORE = 100.0

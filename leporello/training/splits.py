@@ -1,8 +1,9 @@
-"""Data of a training: its pipeline, its task, the documents to train on and to validate on."""
+"""Pipelines and tasks of a training, and its documents to train on and to validate on."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,9 +13,10 @@ from leporello.cache.store import Cache
 from leporello.config import Config, PipelineSpec, TaskSpec, load_config
 from leporello.config.metrics import metrics_of
 from leporello.config.placement import Placement
+from leporello.config.suite_files import suite_named
 from leporello.core.errors import UserError, counted
 from leporello.core.protocols import Task
-from leporello.core.records import Example
+from leporello.core.records import JSON, Example
 from leporello.core.training import Training
 from leporello.engine.limits import Limits
 from leporello.engine.task_examples import checked_metrics, examples_of, task_errors
@@ -22,13 +24,14 @@ from leporello.jobs.directory import RunDirectory
 from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.jobs import Job, RunContext
 from leporello.jobs.manifest import job_signature
-from leporello.jobs.options import OneJobOptions
+from leporello.jobs.options import OneJobOptions, TrainOptions
 from leporello.jobs.results import Result
 from leporello.runs.job_group import JobGroup
 
 _OF_COMPLETE_TASK = ("layout", "examples_of", "closed")
 _MAX_NAMES = 5  # in a message
 T = TypeVar("T", PipelineSpec, TaskSpec)
+_Options = TypeVar("_Options", bound=TrainOptions)
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,73 @@ class Part:
         for example in self.source.examples():
             if (document_of(example) in self.documents) == self.inside:
                 yield example
+
+
+@dataclass(frozen=True)
+class RowTraining:
+    """Columns of a suite's row that one training fills."""
+
+    suite: str
+    row: str
+    columns: tuple[str, ...]  # names of the columns, which have one pipeline and task
+    published: tuple[str, ...]  # names of the published rows that the row continues
+
+    @property
+    def trained_row(self) -> str:
+        """Name of the row with trained pipelines."""
+        return f"{self.row}-trained"
+
+    @property
+    def trained_pipeline(self) -> str:
+        """Name of the trained pipeline; a row may use one pipeline in several columns."""
+        return f"{self.suite}-{self.row}-{self.columns[0]}-trained"
+
+    def declaration(self) -> dict[str, JSON]:
+        """Returns the suite that adds these columns to the trained row, as YAML declares it."""
+        row: dict[str, JSON] = {
+            "published": list(self.published),
+            "pipelines": dict.fromkeys(self.columns, self.trained_pipeline),
+        }
+        return {self.suite: {"rows": {self.trained_row: row}}}
+
+
+def trainings(options: _Options) -> list[tuple[_Options, RowTraining | None]]:
+    """Returns the trainings of a row for one task or all, with the options of their pipelines.
+
+    Without a suite, the options are those of the only training. Raises UserError for other names.
+    """
+    if not options.suite:
+        return [(options, None)]
+    suite = suite_named(options.suite, options.config)
+    if options.pipeline not in suite.rows:
+        rows = ", ".join(suite.rows)
+        name = f"{options.pipeline!r} is not a row of it; " if options.pipeline else ""
+        raise UserError(f"{name}name a row of the suite {options.suite!r}: {rows}")
+    columns: dict[tuple[str, str], list[str]] = {}
+    for column, pipeline in suite.pipelines(options.pipeline).items():
+        columns.setdefault((pipeline, suite.columns[column].task), []).append(column)
+    chosen = {job: n for job, n in columns.items() if fnmatchcase(job[1], options.task or "*")}
+    if not chosen:
+        tasks = ", ".join(dict.fromkeys(task for _, task in columns))
+        raise UserError(
+            f"row {options.pipeline!r} has no task {options.task!r}; its tasks: {tasks}"
+        )
+    row, out = suite.rows[options.pipeline], options.out
+    result: list[tuple[_Options, RowTraining | None]] = []
+    for (pipeline, task), names in chosen.items():
+        folder = out / names[0] if out and len(chosen) > 1 else out
+        place = RowTraining(suite.name, options.pipeline, tuple(names), row.published)
+        result.append((replace(options, suite="", pipeline=pipeline, task=task, out=folder), place))
+    return result
+
+
+def only_training(options: _Options) -> tuple[_Options, RowTraining | None]:
+    """Returns the only training that the options name; raises UserError for several."""
+    result = trainings(options)
+    if len(result) > 1:
+        tasks = ", ".join(single.task for single, _ in result)
+        raise UserError(f"row {options.pipeline!r} has several tasks; name one of: {tasks}")
+    return result[0]
 
 
 def one_job(verb: str, options: OneJobOptions) -> tuple[Config, PipelineSpec, TaskSpec]:

@@ -19,8 +19,7 @@ from leporello.jobs.options import TrainOptions, takes
 from leporello.models.distributed import main_process_only, processes
 from leporello.training.fine_tuning import check_settings, check_trainable, tuner_of
 from leporello.training.model_card import CONFIG, TrainingRecord, check_free
-from leporello.training.rows import RowTraining, only_training, trainings
-from leporello.training.splits import one_job
+from leporello.training.splits import RowTraining, one_job, only_training, trainings
 from leporello.training.splits import split as splits_of
 from leporello.training.training_run import TrainingRun
 

@@ -32,8 +32,7 @@ from leporello.training.model_card import (
     record_in,
     write_record,
 )
-from leporello.training.rows import RowTraining
-from leporello.training.splits import Evaluation, Splits, scores_of
+from leporello.training.splits import Evaluation, RowTraining, Splits, scores_of
 from leporello.training.training_pairs import Supervision, supervise
 
 _MODEL = "model"

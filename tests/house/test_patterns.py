@@ -19,7 +19,7 @@ ALLOWED = {
 }
 # Patterns that are composed at run time, with the reason why they are linear.
 COMPOSED = {
-    "combiners/lists/parse.py": "blanks between words, each followed by a letter",
+    "combiners/items.py": "blanks between words, each followed by a letter",
     "leporello/cli/display/answer.py": "blanks between words, each followed by a letter",
     "leporello/core/secrets.py": "alternatives of plain text",
     "leporello/loaders/markup/latex.py": "matched once for each of three names",

@@ -85,8 +85,8 @@ def test_a_resumed_training_ends_the_same(folder: Path, monkeypatch: pytest.Monk
         (folder / name / "answers/weights.safetensors").read_bytes() for name in ("whole", "parts")
     )
     assert resumed == expected
-    log = read_lines(folder / "parts/log.jsonl")
-    assert [line["steps"] for line in log] == list(range(1, result["steps"] + 1))
+    lines = read_lines(folder / "parts/log.jsonl")
+    assert [line["steps"] for line in lines] == list(range(1, result["steps"] + 1))
 
 
 def shipped(base: Base, folder: Path) -> AnswerNetwork:
