@@ -265,11 +265,7 @@ def serve(
 
 
 @with_options(AskOptions, loader=None)
-def mcp(
-    options: AskOptions,
-    *,
-    files: Files,
-) -> None:
+def mcp(options: AskOptions, *, files: Files) -> None:
     """Serve your documents to an agent by MCP, over standard input and output.
 
     The tools are ask, passages and outline; each reply contains its coverage. The server

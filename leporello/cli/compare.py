@@ -53,8 +53,7 @@ def compare(
         bool, typer.Option("--common", help="Use only examples that all pipelines have finished.")
     ] = False,
     by_document: Annotated[
-        bool,
-        typer.Option("--by-document", help="Resample documents, each with all its examples."),
+        bool, typer.Option("--by-document", help="Resample documents, each with all its examples.")
     ] = False,
     samples: Annotated[
         int, typer.Option("--samples", min=100, help="Resample this many times.")
@@ -139,10 +138,7 @@ def report(
     typer.echo(f"{page.path}: {counted(page.examples, 'example')}, {size_text(page.bytes)}")
 
 
-def watch(
-    run: RunAt,
-    as_json: AsJson = False,
-) -> None:
+def watch(run: RunAt, as_json: AsJson = False) -> None:
     """Show the progress of a run in another terminal until it ends."""
     from rich.live import Live
 

@@ -21,8 +21,7 @@ def export(
         ),
     ],
     out: Annotated[
-        Path | None,
-        out_option("Write the files to this folder. [default: RUN/export]"),
+        Path | None, out_option("Write the files to this folder. [default: RUN/export]")
     ] = None,
     data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
 ) -> None:
@@ -88,8 +87,7 @@ def submit(
         ),
     ],
     out: Annotated[
-        Path,
-        out_option("Write the CSV to this file, or into this folder.", show_default=True),
+        Path, out_option("Write the CSV to this file, or into this folder.", show_default=True)
     ] = Path(),
     pipeline: Annotated[
         str,

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leporello.cli.options import (
-    AsJson,
-    ConfigFiles,
-    print_json,
-    print_plain,
-    size_text,
-    stdout,
-)
+from leporello.cli.options import AsJson, ConfigFiles, print_json, print_plain, size_text, stdout
 from leporello.core.environment.input_limits import size_of
 from leporello.core.errors import UserError, counted
 

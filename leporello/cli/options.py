@@ -58,8 +58,7 @@ def run_at_argument(text: str) -> Path:
 
 
 RunAt = Annotated[
-    Path,
-    typer.Argument(help="Directory or URL of a run.", parser=run_at_argument, metavar="RUN"),
+    Path, typer.Argument(help="Directory or URL of a run.", parser=run_at_argument, metavar="RUN")
 ]
 RunsAt = Annotated[
     list[Path],

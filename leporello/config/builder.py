@@ -165,12 +165,7 @@ class ConfigBuilder:
         return self._specs(name, keys, pick=first)
 
     def _specs(
-        self,
-        name: str,
-        keys: Mapping[str, Tree],
-        *,
-        pick: Pick | None = None,
-        ranges: bool = False,
+        self, name: str, keys: Mapping[str, Tree], *, pick: Pick | None = None, ranges: bool = False
     ) -> list[PipelineSpec]:
         # Readers belong to the pipeline, not to stages. Two stages with equal readers once had two
         # batches and two budgets, or one, depending on whether the builder noticed (decision 47).

@@ -27,12 +27,7 @@ from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReader, BatchReaders
 from leporello.engine.results.finished import FinishedExample
 from leporello.engine.results.serialization import reply_of
-from leporello.engine.selection import (
-    Selection,
-    by_document,
-    document_chunks,
-    select_document,
-)
+from leporello.engine.selection import Selection, by_document, document_chunks, select_document
 from leporello.engine.slots import Slots
 from leporello.engine.store import MemoryStore
 from leporello.engine.task_examples import Normalizer

@@ -61,10 +61,7 @@ class MemoryStore:
         """
         return {}
 
-    def add_batch(
-        self,
-        replies: Sequence[tuple[int, int, Read, Reply, str]],
-    ) -> None:
+    def add_batch(self, replies: Sequence[tuple[int, int, Read, Reply, str]]) -> None:
         """Stores (owner, index, read, reply, note on the example) for each read of a batch."""
 
     def finish(self, example: FinishedExample) -> None:
@@ -178,10 +175,7 @@ class Store(MemoryStore):
         """See `MemoryStore`."""
         return self._outputs.pop(owner, {})
 
-    def add_batch(
-        self,
-        replies: Sequence[tuple[int, int, Read, Reply, str]],
-    ) -> None:
+    def add_batch(self, replies: Sequence[tuple[int, int, Read, Reply, str]]) -> None:
         """See `MemoryStore`; commits."""
         # Only an enricher's batch has a single owner, by which `forget` deletes it. A reader's
         # batch serves many examples, so its rows stay until the shard is finished.

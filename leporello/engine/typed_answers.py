@@ -13,16 +13,7 @@ from leporello.core.calls.contracts import answers_to, resumption
 from leporello.core.coverage import Span
 from leporello.core.errors import ReadError
 from leporello.core.protocols import ANSWER
-from leporello.core.records import (
-    JSON,
-    Chunk,
-    Combination,
-    Example,
-    Fit,
-    Output,
-    Read,
-    Request,
-)
+from leporello.core.records import JSON, Chunk, Combination, Example, Fit, Output, Read, Request
 from leporello.engine.failures import ExampleError
 from leporello.text.typed.fields import AnswerField, fields_of, filled
 from leporello.text.typed.parse import as_answer, choices_of, kind_of, leaves, parse

@@ -233,12 +233,7 @@ class FinishedExample:
             **cost_of(call.reply for call in calls),
         )
         rows = [call_row(call.round, call.read, call.reply) for call in calls]
-        lines = (
-            _line(prediction_row(prediction)),
-            _line(rows),
-            _line(statistics.row()),
-            b"",
-        )
+        lines = (_line(prediction_row(prediction)), _line(rows), _line(statistics.row()), b"")
         row = FinishedRow(number, prediction.id, False, lines)
         return cls(number, row, prediction, calls=calls, notes=notes)
 

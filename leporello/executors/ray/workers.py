@@ -24,12 +24,7 @@ from leporello.executors.channel import dump
 from leporello.executors.child_process import INTERVAL, WorkerProcess, show_log
 from leporello.executors.interface import JobGroupSpec
 from leporello.executors.pool import WorkerLink, Workplace
-from leporello.executors.ray.cluster import (
-    check_capacity,
-    connected,
-    resolved,
-    worker_resources,
-)
+from leporello.executors.ray.cluster import check_capacity, connected, resolved, worker_resources
 
 _REPORTS = 200  # progress reports per second, from all workers, that the driver handles easily
 _TRIES = 20  # a node that is lost, or lacks memory, may kill many workers at once
