@@ -266,9 +266,9 @@ def progress_bar(title: str, examples: int | None) -> ProgressDisplay | None:
     """Returns a progress bar; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         return None
-    from leporello.cli.display import RichProgress
+    from leporello.cli.display import progress_display
 
-    return RichProgress(title, examples, stderr())
+    return progress_display(title, examples, stderr())
 
 
 @contextmanager

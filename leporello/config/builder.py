@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge, Le
@@ -38,10 +37,13 @@ class ConfigBuilder:
         overrides: Sequence[Override],
         names: Sequence[str],
         opened: bool = False,
-        placement: Mapping[str, Any] = MappingProxyType({}),
+        placement: Mapping[str, Any] | None = None,
     ) -> None:
-        given = {name: value for name, value in placement.items() if value is not None}
-        self.placement = [Override(("placement", n), Tree(v, None, 0)) for n, v in given.items()]
+        self.placement = [
+            Override(("placement", name), Tree(value, None, 0))
+            for name, value in (placement or {}).items()
+            if value is not None
+        ]
         self.layers, self.overrides = layers, overrides
         self.faults: list[Fault] = []
         self.opened, self.spaces = opened, dict[str, Space]()

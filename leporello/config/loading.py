@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
-from types import MappingProxyType
 from typing import Any
 
 from leporello.config.builder import ConfigBuilder
@@ -26,7 +25,7 @@ def load_config(
     files: Sequence[ConfigSource] = (),
     overrides: Sequence[str] = (),
     names: Sequence[str] = (),
-    placement: Mapping[str, Any] = MappingProxyType({}),
+    placement: Mapping[str, Any] | None = None,
 ) -> Config:
     """Reads the user's files, which override built-in ones.
 
@@ -70,7 +69,7 @@ def _load(
     overrides: Sequence[Override],
     names: Sequence[str],
     opened: bool = False,
-    placement: Mapping[str, Any] = MappingProxyType({}),
+    placement: Mapping[str, Any] | None = None,
 ) -> tuple[Config, Mapping[str, Space]]:
     try:
         builder = ConfigBuilder(Layers(files), overrides, names, opened, placement)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from time import monotonic  # by name: a stage may replace functions of `time`
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from leporello.core.errors import Stopped, counted
 
@@ -13,21 +14,9 @@ if TYPE_CHECKING:
     from leporello.engine.reading import ReadStatistics
 
 
-class ProgressDisplay(Protocol):
-    """Displays the progress of a task."""
-
-    def start(self) -> None:
-        """Shows the display."""
-        ...
-
-    def update(self, advance: int, counts: str) -> None:
-        """Advances by a number of finished examples, and shows a line of counts."""
-        ...
-
-    def stop(self) -> None:
-        """Removes the display."""
-        ...
-
+# Shows a display, and returns the function that advances it by a number of finished examples, and
+# that shows a line of counts.
+ProgressDisplay: TypeAlias = AbstractContextManager[Callable[[int, str], None]]
 
 # Creates a display from a title and a number of examples; None displays nothing. There is one per
 # process, as for logging, so code that runs pipelines needs no display as an argument.
@@ -69,12 +58,12 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self._display:
-            self._display.start()
+            self._show = self._display.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._display:
-            self._display.stop()
+            self._display.__exit__(None, None, None)
 
     def already_done(self, examples: int) -> None:
         """Counts examples that an earlier process has finished."""
@@ -104,7 +93,7 @@ class Progress:
         counts += [counted(self.documents, "document")] * bool(self.documents and not self.finished)
         counts += [f"reading {counted(self._waiting, 'input')}"] * bool(self._waiting)
         counts += [f"{self.failed} failed"] * bool(self.failed)
-        self._display.update(advance, ", ".join(counts))
+        self._show(advance, ", ".join(counts))
 
 
 class Listener:

@@ -28,14 +28,8 @@ class _Lane:
     place: int  # index of the pipeline in the batch
     rounds: Rounds
     store: Store
+    earlier: int  # number of examples that earlier workers have finished
     share: PipelineShare = field(default_factory=PipelineShare)
-
-    def __post_init__(self) -> None:
-        self._earlier = len(self.store.done)
-
-    def count(self) -> None:
-        """Sets the number of examples that this worker has finished."""
-        self.share.examples = len(self.store.done) - self._earlier
 
 
 class ShardRun:
@@ -90,7 +84,7 @@ class ShardRun:
             readers, store, spec.limits, self._listener, self._slots, pipelines.metrics,
             pipelines.normalisers[place],
         )  # fmt: skip
-        return _Lane(place, rounds, store)
+        return _Lane(place, rounds, store, len(store.done))
 
     def _attempts(self, place: int) -> Attempts:
         if self.log is None:
@@ -184,7 +178,7 @@ class ShardRun:
     def result(self, outcome: str = "finished", error: str = "") -> ShardResult:
         """Returns the result of the shard so far."""
         for lane in self._lanes:
-            lane.count()
+            lane.share.examples = len(lane.store.done) - lane.earlier
             lane.share.reading = lane.rounds.readers.statistics
         return ShardResult(
             shard=self.order.shard.number,

@@ -112,7 +112,11 @@ class ShardWorker:
             return
         for role, budget in order.budgets.items():
             self._stages.readers[role].share_limits(budget.workers, budget.share)
-        run = ShardRun(self.pipelines, order, self._listener, self._attempt_log(order), self._slots)
+        log = None
+        if self._connected is not None:
+            path = self.pipelines.files(0).attempts(order.shard.number)
+            log = AttemptLog(path, self.pipelines.spec.driver, self._connected)
+        run = ShardRun(self.pipelines, order, self._listener, log, self._slots)
         self._open_runs.append(run)
         self._opening_shard = None
         run.admit(self._selectors)
@@ -159,12 +163,6 @@ class ShardWorker:
         readers = self._stages.readers.items()
         self._spent = {role: r.spent for role, r in readers if isinstance(r, SharesLimits)}
         return {role: spent - earlier.get(role, Ledger()) for role, spent in self._spent.items()}
-
-    def _attempt_log(self, order: ShardOrder) -> AttemptLog | None:
-        if self._connected is None:
-            return None
-        path = self.pipelines.files(0).attempts(order.shard.number)
-        return AttemptLog(path, self.pipelines.spec.driver, self._connected)
 
 
 def _message_of(error: UserError | OSError) -> str:

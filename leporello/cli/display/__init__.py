@@ -1,6 +1,7 @@
 """Display of results in a terminal; with `cli`, the only package that imports rich."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -34,31 +35,29 @@ def excerpt(text: str, most: int = _EXCERPT) -> str:
     return flat if len(flat) <= most else f"{flat[:most].rpartition(' ')[0] or flat[:most]} …"
 
 
-class RichProgress:
-    """Progress bar in the terminal: a `leporello.engine.progress.ProgressDisplay`."""
+@contextmanager
+def progress_display(
+    title: str, examples: int | None, console: Console
+) -> Iterator[Callable[[int, str], None]]:
+    """Shows a progress bar in the terminal; see `leporello.engine.progress.ProgressDisplay`."""
+    from rich import progress
+    from rich.table import Column
 
-    def __init__(self, title: str, examples: int | None, console: Console) -> None:
-        from rich import progress
-        from rich.table import Column
-
-        self._bar = progress.Progress(
-            progress.SpinnerColumn(),
-            progress.TextColumn(
-                "{task.description}",
-                markup=False,
-                table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
-            ),
-            progress.BarColumn(20),
-            progress.MofNCompleteColumn(),
-            progress.TextColumn("{task.fields[counts]}", table_column=Column(no_wrap=True)),
-            progress.TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-            console=console,
-            transient=True,
-            expand=True,
-        )
-        self._task = self._bar.add_task(title, total=examples, counts="")
-        self.start, self.stop = self._bar.start, self._bar.stop
-
-    def update(self, advance: int, counts: str) -> None:
-        """See `ProgressDisplay`."""
-        self._bar.update(self._task, advance=advance, counts=counts)
+    bar = progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn(
+            "{task.description}",
+            markup=False,
+            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
+        ),
+        progress.BarColumn(20),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[counts]}", table_column=Column(no_wrap=True)),
+        progress.TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console,
+        transient=True,
+        expand=True,
+    )
+    task = bar.add_task(title, total=examples, counts="")
+    with bar:
+        yield lambda advance, counts: bar.update(task, advance=advance, counts=counts)
