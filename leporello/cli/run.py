@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +19,6 @@ from leporello.cli.options import (
     Unsupervised,
     interruptible,
     print_json,
-    print_plain,
     stderr,
     stdout,
     with_options,
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from leporello.runs.run import Run
 
 _FAILED, _USERS_MISTAKE = 1, 2
-_FAILURES = 10  # printed at the end of a run; its files contain all failures
 
 
 @with_options(RunOptions, interrupts=None)
@@ -71,37 +68,11 @@ def _print_results(console: Console, finished: Run, show: int) -> None:
 
     results.scores(console, finished.results)
     if show and finished.results:
-        _show_answers(console, finished, show)
-    _show_failures(console, finished)
+        results.answers(console, finished, show)
+    results.failures(console, finished)
     results.verified(console, finished.verified)
     where = f"results in {finished.directory}"
     console.print(where, soft_wrap=True, no_wrap=True, highlight=False)
-
-
-def _show_answers(console: Console, finished: Run, count: int) -> None:
-    from leporello.analysis.finished import FinishedRun
-    from leporello.cli.display import results
-
-    first = finished.results[0]
-    job = FinishedRun.at(finished.directory).job(first.pipeline, first.task)
-    for example, prediction in job.answers(count):
-        results.prediction(console, example, prediction)
-
-
-def _show_failures(console: Console, finished: Run) -> None:
-    from leporello.cli.display import results
-
-    failed = [
-        failure
-        for r in finished.results
-        for failure in islice(finished.failed(r.pipeline, r.task), r.failures)  # --limit
-    ]
-    # Several pipelines fail on an example whose document is missing.
-    texts = dict.fromkeys(f"failed: {f.example_id} at the {f.stage}: {f.error}" for f in failed)
-    for text in [*texts][:_FAILURES]:
-        print_plain(console, text, "red")
-    if failed:
-        results.failures(console, failed, sum(result.examples for result in finished.results))
 
 
 def check(

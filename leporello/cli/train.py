@@ -139,6 +139,7 @@ def tune(
     retriever.k=2,4,8 and --set 'retriever.k={range: [1, 64], log: true}'.
     Run the same command again to resume.
     """
+    from leporello.cli.display import results
     from leporello.tuning import tune as search
 
     with interruptible(), redirect_stdout(sys.stderr):  # output of plug-ins is not a result
@@ -146,18 +147,12 @@ def tune(
     if as_json:
         print_json(asdict(tuned))
         return
-    _show_tuned(tuned)
-    files = [word for file in (*options.config, tuned.config) for word in ("--config", str(file))]
-    typer.echo(shlex.join([*program(), "run", tuned.pipeline, *files]))
-
-
-def _show_tuned(tuned: Tuned) -> None:
-    from leporello.cli.display import results
-
     console = stdout()
     results.tuned(console, tuned)
     for line in _tuned_lines(tuned):
         print_plain(console, line)
+    files = [word for file in (*options.config, tuned.config) for word in ("--config", str(file))]
+    typer.echo(shlex.join([*program(), "run", tuned.pipeline, *files]))
 
 
 def _tuned_lines(tuned: Tuned) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +15,18 @@ from leporello.cli.display import excerpt
 from leporello.cli.display.tables import comparison, show_table
 from leporello.cli.options import print_plain
 from leporello.core.errors import counted
-from leporello.core.records import Example, Failure, Prediction
+from leporello.core.records import Example, Prediction
 from leporello.jobs.results import Result, result_tables
 from leporello.runs.answer import cited_passages
 from leporello.runs.verify import Verification
 
 if TYPE_CHECKING:
+    from leporello.runs.run import Run
     from leporello.tuning import Tuned
 
 _HITS = 2  # passages that are printed with an answer
 _HITS_SHOWN = 12
+_FAILURES = 10  # printed at the end of a run; its files contain all failures
 _TUNED = ("tuned", "as it is")  # keys of the scores
 _WORTH_REPORTING = 0.01  # share of the files that is in no chunk
 
@@ -47,8 +50,17 @@ def scores(console: Console, results: Sequence[Result]) -> None:
             print_plain(console, f"  {count:,}x {text}")
 
 
-def prediction(console: Console, example: Example, row: Prediction) -> None:
-    """Prints one answer of a run with the passages that were read for it."""
+def answers(console: Console, run: Run, count: int) -> None:
+    """Prints some answers of a run's first job, with the passages that were read for them."""
+    from leporello.analysis.finished import FinishedRun
+
+    first = run.results[0]
+    job = FinishedRun.at(run.directory).job(first.pipeline, first.task)
+    for example, row in job.answers(count):
+        _prediction(console, example, row)
+
+
+def _prediction(console: Console, example: Example, row: Prediction) -> None:
     console.print(f"[bold]{escape(example.document.title)}[/bold]: {escape(example.question)}")
     console.print(f"  answer     {escape(row.prediction or '(empty)')}")
     console.print(f"  reference  {escape(' | '.join(example.references) or '(none)')}")
@@ -62,11 +74,23 @@ def prediction(console: Console, example: Example, row: Prediction) -> None:
     console.print()
 
 
-def failures(console: Console, failed: Sequence[Failure], examples: int) -> None:
-    """Prints the number of failed examples for each stage and kind of error."""
+def failures(console: Console, run: Run) -> None:
+    """Prints some failures of a run, and their number for each stage and kind of error."""
+    failed = [
+        failure
+        for r in run.results
+        for failure in islice(run.failed(r.pipeline, r.task), r.failures)  # --limit
+    ]
+    if not failed:
+        return
+    # Several pipelines fail on an example whose document is missing.
+    texts = dict.fromkeys(f"failed: {f.example_id} at the {f.stage}: {f.error}" for f in failed)
+    for text in [*texts][:_FAILURES]:
+        print_plain(console, text, "red")
     names = ((f.stage, f.error.partition(":")[0]) for f in failed)
     kinds = Counter(f"{stage} ({kind})" if kind.isidentifier() else stage for stage, kind in names)
     counts = ", ".join(f"{n:,} at the {kind}" for kind, n in kinds.most_common(5))
+    examples = sum(result.examples for result in run.results)
     text = (
         f"{len(failed):,} of {counted(examples, 'example')} failed: {counts}; failures.jsonl has"
         " all tracebacks; run the same command again to retry them"
