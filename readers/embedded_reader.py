@@ -158,7 +158,7 @@ class Embedded(TakesCalibration):
         score = answered.candidates[0].score if answered.candidates else _NOTHING
         right = None
         if self._confidence and answered.candidates:
-            right = self._confidence(answered.candidates, answered.odds)
+            right = self._confidence(answered.candidates)
         wrong = None if right is None else 1 - right
         return Output(self.unanswerable, score, read=spans_of(read.passages), probability=wrong)
 
@@ -178,7 +178,7 @@ class Embedded(TakesCalibration):
     ) -> Output:
         """Returns the output with a candidate: its passage, start and end, and its text."""
         candidates = answered.candidates[rank:]
-        probability = self._confidence(candidates, answered.odds) if self._confidence else None
+        probability = self._confidence(candidates) if self._confidence else None
         if probability is not None and asks_yes_no(read.question):
             probability = min(probability, _YES)
         return Output(

@@ -6,7 +6,6 @@ sentences of the first candidates together, in one window.
 
 from __future__ import annotations
 
-import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -247,19 +246,15 @@ class Signals:
 
     score: float  # score of the best candidate
     margin: float  # distance of its score to that of the best candidate that is another answer
-    # Distance between the log odds of the two best passages that they answer the question.
-    lead: float
 
     @classmethod
-    def of(cls, candidates: Sequence[Candidate], odds: Sequence[float]) -> Signals:
+    def of(cls, candidates: Sequence[Candidate]) -> Signals:
         """Returns the signals of at least one candidate, the best first."""
         best = candidates[0]
         words = normalise(best.text).split()
         others = (c for c in candidates if token_f1(words, normalise(c.text).split()) < _SAME)
-        rival = next(others, candidates[-1])
-        first, second = sorted((*odds, -math.inf, -math.inf), reverse=True)[:2]
-        margins = (best.score - rival.score, first - second)
-        return cls(best.score, *(min(margin, _FURTHEST) for margin in margins))
+        margin = best.score - next(others, candidates[-1]).score
+        return cls(best.score, min(margin, _FURTHEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +263,6 @@ class Confidence:
 
     score: float
     margin: float
-    lead: float
     offset: float
 
     @classmethod
@@ -276,12 +270,10 @@ class Confidence:
         """Returns the function from the `confidence` of a model's config."""
         return cls(**{field.name: float(row[field.name]) for field in fields(cls)})
 
-    def __call__(self, candidates: Sequence[Candidate], odds: Sequence[float]) -> float:
+    def __call__(self, candidates: Sequence[Candidate]) -> float:
         """Returns the probability that the first candidate is right: the F1 to expect, 0 to 1."""
-        return self.probability(Signals.of(candidates, odds)) if candidates else 0.0
+        return self.probability(Signals.of(candidates)) if candidates else 0.0
 
     def probability(self, signals: Signals) -> float:
         """Returns the probability that an answer with these signals is right."""
-        log_odds = self.offset + self.score * signals.score
-        log_odds += self.margin * signals.margin + self.lead * signals.lead
-        return logistic(log_odds)
+        return logistic(self.offset + self.score * signals.score + self.margin * signals.margin)

@@ -185,10 +185,10 @@ def test_mistakes_in_settings_of_summaries_are_reported(folder: Path) -> None:
 KEEPERS = ("Ann Dunning", "Grigor Sande", "Otto Kern", "Greta Holm", "Wanda Pohl", "Ned Frack")
 
 
-def _row(place: str, keeper: str, answer: str) -> Mapping[str, Any]:
+def _row(source: str, place: str, keeper: str, answer: str) -> Mapping[str, Any]:
     passage = f"The ferry at {place} was kept by {keeper} for nine years."
     return {
-        "set": "ferries", "document_id": place, "question": f"Who kept the ferry at {place}?",
+        "set": source, "document_id": place, "question": f"Who kept the ferry at {place}?",
         "passage": passage, "answers": [[passage.index(answer), answer]],
     }  # fmt: skip
 
@@ -197,19 +197,26 @@ def _row(place: str, keeper: str, answer: str) -> Mapping[str, Any]:
 def _settings(tmp_path: Path) -> Path:
     """Settings with questions of which every second one has another answer than the reader's."""
     rows = [
-        _row(f"Quern{n}", keeper, "nine years" if n % 2 else keeper)
+        _row(source, f"Quern{n}", keeper, "nine years" if n % 2 else keeper)
+        for source in ("ferries", "locks")
         for n, keeper in enumerate(KEEPERS)
     ]
-    settings = {"questions": [str(tmp_path / "rows.jsonl")], "sets": {"ferries": 6}, "passages": 3}
-    write_files(tmp_path, {"rows.jsonl": rows, "settings.json": [settings]})
+    question = {"id": "1", "question": "Who kept the lock?", "references": ["Ann Lee"]}
+    config = {"tasks": {"mine": {"class": "JsonLines", "path": "task.jsonl"}}}
+    settings = {
+        "questions": ["rows.jsonl"], "sets": {"ferries": 6, "locks": 4}, "passages": 3,
+        "config": "config.json", "tasks": ["mine"],
+    }  # fmt: skip
+    files = {"rows.jsonl": rows, "settings.json": [settings], "config.json": [config]}
+    write_files(tmp_path, {**files, "task.jsonl": [{**question, "document": "Ann Lee kept it."}]})
     return tmp_path / "settings.json"
 
 
 def test_the_copy_of_the_model_has_the_fitted_confidence(settings: Path, tmp_path: Path) -> None:
     folder = tmp_path / "made"
     record = run_recipe("confidence", settings, folder)
-    assert (record["answers"], record["parameter"]) == (6, "reader.model")
-    assert {"ece", "auc", "sure", "sure_share"} == {*record["validation"]}
+    assert (record["answers"], record["parameter"]) == (11, "reader.model")
+    assert {"ece", "auc of ferries", "ece of mine", "sure_share"} < {*record["validation"]}
     config = json.loads((folder / "answers" / "config.json").read_text())
     assert config["confidence"] == record["confidence"]
     passage = "The ferry at Quern7 was kept by Lena Voss for nine years."

@@ -30,9 +30,9 @@ def _answers(outputs: Mapping[str, Output], example: Example = EXAMPLE) -> tuple
 def test_the_last_question_contains_the_answer_to_the_inner_one() -> None:
     outputs = {
         AUTHOR: Output("Ann Lee", 3.0, probability=0.5),
-        BORN: Output("Hull", 2.0, probability=0.8),
+        BORN: Output("Hull", 2.0, probability=0.75),
     }
-    expected = {"answer": "Hull", "confidence": 0.5}
+    expected = {"answer": "Hull", "confidence": 0.625}
     assert _answers(outputs) == (expected, [AUTHOR, BORN])
 
 
