@@ -201,14 +201,15 @@ def _settings(tmp_path: Path) -> Path:
         for source in ("ferries", "locks")
         for n, keeper in enumerate(KEEPERS)
     ]
-    question = {"id": "1", "question": "Who kept the lock?", "references": ["Ann Lee"]}
+    question = {"id": "1", "document": "Ann Lee kept it.", "references": ["Ann Lee"]}
     config = {"tasks": {"mine": {"class": "JsonLines", "path": "task.jsonl"}}}
     settings = {
         "questions": ["rows.jsonl"], "sets": {"ferries": 6, "locks": 4}, "passages": 3,
         "config": "config.json", "tasks": ["mine"],
     }  # fmt: skip
-    files = {"rows.jsonl": rows, "settings.json": [settings], "config.json": [config]}
-    write_files(tmp_path, {**files, "task.jsonl": [{**question, "document": "Ann Lee kept it."}]})
+    task = [{**question, "question": "Who kept the lock?"}]
+    write_files(tmp_path, {"rows.jsonl": rows, "config.json": [config], "task.jsonl": task})
+    write_files(tmp_path, {"settings.json": [settings]})
     return tmp_path / "settings.json"
 
 
