@@ -11,8 +11,8 @@ from command_line import ROOT
 
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
-    "product lines": 74_100,
-    "product modules": 471,
+    "product lines": 73_400,
+    "product modules": 469,
     "test lines": 38_000,
     "words of docs": 20_000,
 }
