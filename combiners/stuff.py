@@ -142,9 +142,9 @@ class NestedQuestions(LearnsReferences):
             nested = Nested.of(question)
         if not outputs or not (output := (yield from self._answer(example, question))):
             return None
-        # Of the least, the product, the last and the mean, the mean ranks MuSiQue's answers best.
-        known = [o.probability for o in (*outputs, output) if o.probability is not None]
-        confidence = sum(known) / len(known) if len(known) > len(outputs) else None
+        # The mean ranks MuSiQue's answers better than the least, the product or the last of them.
+        values = [o.probability for o in (*outputs, output) if o.probability is not None]
+        confidence = sum(values) / len(values) if len(values) > len(outputs) else None
         return with_more(output.text, confidence=confidence)
 
     def _answer(self, example: Example, question: str) -> Asking[Output | None]:
