@@ -9,7 +9,7 @@ from typing import Literal
 
 import regex
 
-from leporello.combiners.lists.parse import items, key, overlapping
+from leporello.combiners.lists.parse import items, key
 from leporello.combiners.stuff import chunks_of, read_of
 from leporello.core.calls.answers import Item, with_items
 from leporello.core.protocols import Positive
@@ -152,7 +152,9 @@ class Count(GathersItems):
             if not _begins_with(key(output.text), key(self.choices[0])):
                 continue
             # Overlapping passages show the same text, so they support one item (decision 24).
-            if counted and any(overlapping(p, chunk.span) for p in counted[-1].passages[::-1]):
+            if counted and any(
+                p.overlaps(chunk.start, chunk.end) for p in counted[-1].passages[::-1]
+            ):
                 last = counted.pop()
                 counted.append(Item(last.text, (*last.passages, chunk.span)))
             else:

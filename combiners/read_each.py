@@ -6,11 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product, starmap
+from itertools import product
 from statistics import fmean
 from typing import Literal
 
-from leporello.combiners.lists.parse import overlapping
 from leporello.combiners.stuff import LearnsReferences, Order, arranged, read_of
 from leporello.core.errors import UserError
 from leporello.core.protocols import ModelSource, Targets
@@ -88,8 +87,9 @@ def _answers(example: Example, read: Read) -> tuple[str, ...]:
     """Returns the references that the passages of a read can give."""
     chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
     if example.evidence:
-        pairs = product((chunk.span for chunk in chunks), example.evidence)
-        return example.references if any(starmap(overlapping, pairs)) else ()
+        pairs = product(example.evidence, chunks)
+        shared = any(span.overlaps(chunk.start, chunk.end) for span, chunk in pairs)
+        return example.references if shared else ()
     texts = [chunk.text.casefold() for chunk in chunks]
     return tuple(r for r in example.references if any(r.casefold() in text for text in texts))
 

@@ -140,7 +140,7 @@ def _with_evidence(example: Example, chunks: Iterable[Chunk]) -> Iterator[Hit]:
     text, evidence = example.document.text, merge(example.evidence)
     total = letters(text, evidence)
     for chunk in chunks:
-        touching = (span for span in evidence if span.start < chunk.end and chunk.start < span.end)
+        touching = (span for span in evidence if span.overlaps(chunk.start, chunk.end))
         inside = [Span(max(s.start, chunk.start), min(s.end, chunk.end)) for s in touching]
         # Without white space, because chunkers may leave it out at their ends.
         if inside and (count := letters(text, inside)):

@@ -162,7 +162,7 @@ class ByQuestion:
         others = [
             Hit(chunk, 0.0)
             for chunk in chunks
-            if not any(span.start < chunk.end and chunk.start < span.end for span in spans)
+            if not any(span.overlaps(chunk.start, chunk.end) for span in spans)
         ]
         if others and not hits:
             note("a document is short, so all its passages are read")

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 
 import regex
 
-from leporello.core.records import Span
-
 # "- ", "* ", "1. ", "2) ", "(3) ", "a) " at the beginning of a line.
 # Up to three digits, so that a year at the start of a line stays part of the item.
 _MARK = regex.compile(r"\s*(?:[-*+•‣·–—▪◦]+\s+|\(?\d{1,3}[.)]\s+|\(?\p{L}\)\s+)")
@@ -118,8 +116,3 @@ def key(text: str) -> str:
     while len(words) > 1 and words[0] in _ARTICLES:
         words = words[1:]
     return " ".join(words)
-
-
-def overlapping(first: Span, second: Span) -> bool:
-    """Returns whether two spans share a character."""
-    return first.start < second.end and second.start < first.end

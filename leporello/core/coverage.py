@@ -163,6 +163,10 @@ class Span:
     def __len__(self) -> int:
         return self.end - self.start
 
+    def overlaps(self, start: int, end: int) -> bool:
+        """Returns whether this span and the characters from `start` to `end` share a character."""
+        return self.start < end and start < self.end
+
 
 def merge(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Returns the union of spans: ascending, non-empty and not adjacent to each other."""

@@ -45,7 +45,7 @@ def cited_passages(document: Document, prediction: Prediction) -> Iterator[Cited
     spans = (*prediction.read, *prediction.stood_for)
     for rank, (start, end, score) in enumerate(prediction.hits):
         span, enriched = Span(start, end), prediction.passages.get(rank)
-        read = any(r.start < end and start < r.end for r in spans)
+        read = any(part.overlaps(start, end) for part in spans)
         text, kind = (
             (enriched.text, enriched.kind) if enriched else (document.text[start:end], "verbatim")
         )

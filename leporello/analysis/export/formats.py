@@ -145,7 +145,7 @@ def _qrels_lines(example: Example, stages: Pipeline) -> Iterator[str]:
     with collect_notes():  # the run has already stored the notes
         chunks = document_chunks(stages.chunker, example)
     for chunk in chunks:
-        if any(chunk.start < gold.end and gold.start < chunk.end for gold in example.evidence):
+        if any(gold.overlaps(chunk.start, chunk.end) for gold in example.evidence):
             yield f"{_word(example.id)} 0 {_name(example, chunk.span)} 1\n"
 
 

@@ -113,7 +113,7 @@ def _chunk_of(span: Span, chunks: Iterable[Span]) -> str:
     touching = [
         (number, chunk)
         for number, chunk in enumerate(chunks, 1)
-        if span.start < chunk.end and chunk.start < span.end
+        if chunk.overlaps(span.start, span.end)
     ]
     for number, chunk in touching:
         if chunk.start <= span.start and span.end <= chunk.end:
@@ -209,7 +209,7 @@ def _proof(example: Example) -> list[Span]:
 
 
 def _touches(spans: Iterable[Span], start: int, end: int) -> bool:
-    return any(span.start < end and start < span.end for span in spans)
+    return any(span.overlaps(start, end) for span in spans)
 
 
 def _more(console: Console, count: int, noun: str) -> None:
