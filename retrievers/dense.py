@@ -2,8 +2,7 @@
 
 A document's vectors are searched with faiss, exactly, without an index to build. The vectors of
 several files stay in the files of the cache, which are mapped into memory; a matrix product
-compares them all, since faiss takes up to twice as long on many small parts. More than 200 000
-have a graph of faiss (HNSW), which takes a minute to build, again after each change (decision 36).
+compares them all, since faiss takes up to twice as long on many small parts (decision 36).
 """
 
 from __future__ import annotations
@@ -13,20 +12,16 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from leporello.core.calls.memory import facts_of
 from leporello.core.environment.extras import require
-from leporello.core.protocols import Count, ModelSource, Positive
+from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.embedders import cut, load_embedder, room
 from leporello.retrievers.postings import ByIndex, best_chunks, in_order
 
 if TYPE_CHECKING:
-    import faiss
     import numpy as np
     from numpy.typing import NDArray
 
-# With 100 000 vectors: 3 ms a query, 44 to 102 s to build; IVF had a recall of 0.90 only.
-_NEIGHBOURS, _BUILD, _VISITED = 32, 80, 256  # of HNSW; recall@10 is 0.99 of exact search
 _DIGITS = 5  # the other texts of a batch change the sixth digit of a cosine
 _BLOCK = 256  # questions whose scores are in memory at once
 
@@ -36,9 +31,6 @@ class SegmentedVectors:
     """Indexes of the files in order, each with `vectors` and each chunk's `first` piece."""
 
     segments: tuple[Any, ...]
-
-    def __len__(self) -> int:
-        return sum(len(segment["vectors"]) for segment in self.segments)
 
 
 def products(
@@ -94,57 +86,6 @@ def _keep_best(best: dict[int, float], row: NDArray[Any], chunks: NDArray[np.int
         best[chunk] = max(product, best.get(chunk, product))
 
 
-def graph(vectors: SegmentedVectors) -> Index:
-    """Returns an HNSW `graph` of all vectors, and each chunk's `first` piece among them."""
-    require("embeddings of so many chunks", "faiss")
-    import faiss
-    import numpy as np
-
-    sizes = [len(segment["vectors"]) for segment in vectors.segments]
-    dimensions = vectors.segments[0]["vectors"].shape[1]
-    hnsw = faiss.IndexHNSWFlat(dimensions, _NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
-    hnsw.hnsw.efConstruction = _BUILD
-    for segment in vectors.segments:
-        hnsw.add(np.ascontiguousarray(segment["vectors"]))
-    starts = np.cumsum([0, *sizes[:-1]])
-    first = [s["first"] + at for s, at in zip(vectors.segments, starts.tolist(), strict=True)]
-    return {"graph": faiss.serialize_index(hnsw), "first": np.concatenate(first)}
-
-
-def search_graph(index: Index, queries: NDArray[np.float32], k: int) -> Iterator[dict[int, float]]:
-    """Yields the rounded products of about the k best chunks of each question, by chunk.
-
-    `index` is a result of `graph`; `queries` has shape (questions, dimensions).
-    """
-    import numpy as np
-
-    hnsw, packed = _unpacked(index), index
-    first: Any = packed["first"]
-    pieces = min(hnsw.ntotal, 4 * k)  # several pieces of a long chunk may be among the best
-    # HNSW returns no more than it visits.
-    hnsw.hnsw.efSearch = max(_VISITED, pieces)
-    for row, nearest in zip(*hnsw.search(np.ascontiguousarray(queries), pieces), strict=True):
-        is_found = nearest >= 0
-        chunks = np.searchsorted(first, nearest[is_found], side="right") - 1
-        best: dict[int, float] = {}
-        _keep_best(best, row[is_found].astype(np.float64).round(_DIGITS), chunks)
-        yield best
-
-
-def _unpacked(index: Index) -> faiss.IndexHNSW:
-    """Returns the graph without copying the vectors of the array."""
-    import faiss
-
-    data: Any = index["graph"]
-    memory = facts_of(data)
-    if "graph" not in memory:
-        library: Any = faiss  # its types lack both functions
-        reader = library.ZeroCopyIOReader(library.swig_ptr(data), data.nbytes)
-        memory["graph"] = library.read_index(reader)
-    unpacked: faiss.IndexHNSW = memory["graph"]
-    return unpacked
-
-
 @dataclass(frozen=True)
 class Dense(ByIndex):
     """Embeds with sentence-transformers, and finds the nearest chunks with faiss.
@@ -161,20 +102,15 @@ class Dense(ByIndex):
             if empty, the query prompt that is saved with the model, if any.
         passage_prefix: Text before each chunk; if empty, the model's document prompt, if any.
         batch_size: Number of texts per batch.
-        exact: Maximum number of vectors of a collection that are all compared; for more, faiss'
-            HNSW finds about 99 % of the nearest.
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k", "query_prefix", "batch_size")
-    join_only: ClassVar[tuple[str, ...]] = ("exact",)
 
     k: Positive = 10
     model: ModelSource = "all-minilm-l6-v2"
     query_prefix: str = ""
     passage_prefix: str = ""
     batch_size: Positive = 32
-    # All products of 100 000 vectors take 15 ms; a graph at 50 000 would cost minutes.
-    exact: Count = 200_000
 
     def load(self) -> None:
         """Loads the model, which the first call would load otherwise."""
@@ -189,10 +125,9 @@ class Dense(ByIndex):
         """Returns the index of one file of a collection, for `join`."""
         return self.index(chunks)
 
-    def join(self, segments: Sequence[Index]) -> SegmentedVectors | Index:
-        """Returns the index of a collection: its files' vectors, or a graph if there are many."""
-        joined = SegmentedVectors(tuple(segments))
-        return joined if len(joined) <= self.exact else graph(joined)
+    def join(self, segments: Sequence[Index]) -> SegmentedVectors:
+        """Returns the index of a collection: its files' vectors."""
+        return SegmentedVectors(tuple(segments))
 
     def search(
         self, index: Index | SegmentedVectors, questions: Sequence[str], chunks: Sequence[Chunk]
@@ -208,8 +143,7 @@ class Dense(ByIndex):
             # Rounded before the ranking: otherwise the order of ties would depend on the batch.
             rounded = (row for b in by_chunk for row in b.astype(np.float64).round(_DIGITS))
             return best_chunks(rounded, chunks, self.k)
-        search = search_graph if "graph" in index else search_flat
-        rankings = search(index, queries, self.k)
+        rankings = search_flat(index, queries, self.k)
         hits_of = ([Hit(chunks[i], product) for i, product in best.items()] for best in rankings)
         return [in_order(hits)[: self.k] for hits in hits_of]
 

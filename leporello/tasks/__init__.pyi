@@ -2,7 +2,6 @@ __all__: list[str]
 
 from .json_lines import JsonLines as JsonLines
 from .json_lines import Table as Table
-from .json_lines import WebDataset as WebDataset
 from .long_context.babilong import Babilong as Babilong
 from .long_context.helmet import Helmet as Helmet
 from .long_context.infinite_bench import InfiniteBench as InfiniteBench

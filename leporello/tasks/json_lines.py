@@ -18,7 +18,7 @@ from leporello.core.files import Stamp, at_home
 from leporello.core.protocols import Loader, MetricEntry, Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example, Span
 from leporello.loaders.collection import collection_hash, load_collection
-from leporello.loaders.files import file_hash, load, load_bytes
+from leporello.loaders.files import file_hash, load
 from leporello.metrics import check_metrics
 from leporello.storage import RemotePath, is_url, to_path
 from leporello.tasks.jsonl.finding import find_files
@@ -132,7 +132,7 @@ class JsonLines(LaidOut):
         reader = RowReader(files)
         for document in documents:
             rows = self._rows(document, reader)
-            yield from self._examples(files, rows, *self._opened(files, rows))
+            yield from self._examples(files, rows, *self._opened(rows))
 
     def closed(self, document: DocumentRows, fault: str) -> Iterator[Example]:
         """Yields the examples on a document with this fault, without opening the document."""
@@ -225,22 +225,17 @@ class JsonLines(LaidOut):
     def _changed(self) -> UserError:
         return UserError(f"{self.path}: has changed while it was read; run again")
 
-    def _opened(self, files: RowFiles, rows: Sequence[_RowAt]) -> tuple[Document, str]:
+    def _opened(self, rows: Sequence[_RowAt]) -> tuple[Document, str]:
         """Returns the document; or an empty one, with the reason why it could not be read."""
         source, title = _source(rows), _title(rows)
         if source is None:
             key = rows[0].row.key
             return Document(key, ""), f"document {key!r}: no row with its text could be read"
-        text = source.document or ""
-        packed = files.packed(text)
-        if not source.source and not packed:
-            return Document(source.key, text, title), ""
+        if not source.source:
+            return Document(source.key, source.document or "", title), ""
         path = None
         try:
-            if packed:
-                path, data = packed
-                document = load_bytes(data, path, self.loader)
-            elif paths := self._paths(source.source):
+            if paths := self._paths(source.source):
                 document = load_collection(paths, source.key, loader=self.loader)
             else:
                 path = self._absolute(source.source)
@@ -329,14 +324,3 @@ class Table(JsonLines):
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".arrow", ".feather", *JsonLines.suffixes)
-
-
-@dataclass(frozen=True)
-class WebDataset(JsonLines):
-    """Questions on documents in WebDataset's tars: `KEY.json` with `KEY.pdf`, `KEY.md`, ….
-
-    `KEY.json` has the fields of a row of `JsonLines`. The document is the other member with the
-    key, in any format. Members with the same key must be adjacent.
-    """
-
-    suffixes: ClassVar[tuple[str, ...]] = (".tar", ".tgz")

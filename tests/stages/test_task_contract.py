@@ -1,8 +1,6 @@
 """Tests all tasks with the kit for authors of plug-ins."""
 
-import io
 import json
-import tarfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -85,15 +83,6 @@ def problems(folder: Path) -> Path:
     return folder
 
 
-def tar(folder: Path) -> Path:
-    with tarfile.open(folder / "a.tar", "w") as archive:
-        for name, text in {"a.txt": STORY, "a.json": '{"question": "Who?"}', "b.txt": "B."}.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(text.encode())
-            archive.addfile(member, io.BytesIO(text.encode()))
-    return folder
-
-
 MAKERS: Mapping[str, Callable[[Path], Any]] = {
     "Babilong": lambda at: tasks.Babilong("qa1", samples=2, data=stories(at)),
     "ContraPro": lambda at: tasks.ContraPro(data=films(at)),
@@ -119,7 +108,6 @@ MAKERS: Mapping[str, Callable[[Path], Any]] = {
         write_rows(at / "rows.jsonl", *SHUFFLED), (1, 2), 2
     ),
     "Table": lambda at: tasks.Table(write_rows(at / "rows.jsonl", *ASKED)),
-    "WebDataset": lambda at: tasks.WebDataset(tar(at)),
     "ZeroScrolls": lambda at: tasks.ZeroScrolls(
         "qasper", data=rows(at, "zero_scrolls/qasper/validation.jsonl", STORIES)
     ),

@@ -3,12 +3,10 @@
 import bz2
 import gzip
 import hashlib
-import io
 import itertools
 import json
 import lzma
 import resource
-import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -25,7 +23,7 @@ from storage_servers import Web, serving
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.records import Example
 from leporello.storage import to_path
-from leporello.tasks import JsonLines, Table, WebDataset
+from leporello.tasks import JsonLines, Table
 from leporello.tasks.json_lines import _cached_layout
 from leporello.tasks.official.archives import Archive
 
@@ -281,42 +279,6 @@ def test_folders_of_datasets_are_read(tmp_path: Path) -> None:
     check(Table(folder / "train", columns=NAMES))
     with pytest.raises(UserError, match="has no split ''; give one of 'train' as"):
         Table(folder).check()
-
-
-def tar(path: Path, members: Mapping[str, bytes], mode: Any = "w") -> None:
-    with tarfile.open(path, mode) as archive:
-        for name, content in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-
-
-def test_a_webdataset_is_read_as_documents_with_rows(tmp_path: Path) -> None:
-    questions = json_lines([{"question": "q1", "references": ["r"]}])
-    page, long = b"<title>T</title><h1>Head</h1><p>body one", "long" * 40
-    first = {"x/one.html": page, "x/one.json": questions, "x/two.txt": "zwei é".encode()}
-    tar(tmp_path / "a-0.tar", first)
-    second = {f"{long}.md": b"# H\n\nthree", f"{long}.json": b'{"id": "3", "title": "M"}'}
-    tar(tmp_path / "a-1.tar.gz", second, "w:gz")
-    third = {"e.pdf": b"no pdf", "e.json": b'{"question": "?"}', "big.txt": b"x" * 9999}
-    tar(tmp_path / "a-2.tar", third)
-    task = WebDataset(tmp_path, max_row_bytes=5000)
-    examples = [*task.examples()]
-    assert [e.id for e in examples] == ["x/one", "x/two", "3", "e", "row a-2.tar:2"]
-    assert [e.question for e in examples] == ["q1", "", "", "?", ""]
-    assert ["body one" in examples[0].document.text, examples[1].document.text] == [True, "zwei é"]
-    assert [e.document.title for e in examples[:3]] == ["T", "two", "M"]
-    assert ["three" in examples[2].document.text, examples[2].fault] == [True, ""]
-    assert "a-2.tar:2: the row is larger" in examples[4].fault
-    again = [e for d in [*task.layout()][::-1] for e in task.examples_of([d], 0)]
-    texts = [sorted((e.id, e.document.text) for e in read) for read in (again, examples)]
-    assert texts[0] == texts[1]
-    tar(tmp_path / "a-3.tar", {"f.txt": b"x", "f.json": b"[1]"})
-    with pytest.raises(ConfigError, match=r"a-3\.tar:1: a row must be an object"):
-        task.check()
-    tar(tmp_path / "a-3.tar", {"f.txt": b"x", "f.md": b"y"})
-    with pytest.raises(UserError, match="'f' has several documents or JSON files: f"):
-        task.check()
 
 
 def test_data_sets_of_the_hub_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,9 @@
-"""Rows of a file: JSON Lines, Parquet and Arrow tables, and WebDataset archives."""
+"""Rows of a file: JSON Lines, and Parquet and Arrow tables."""
 
-import itertools
-import re
-import tarfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from leporello.core.environment.extras import require
@@ -27,8 +23,6 @@ class Line(NamedTuple):
     offset: int  # position where reading must start to find the row: a byte, or a row group
     size: int
     content: bytes | Mapping[str, Any] | None  # JSON of an object, or the object; None if too large
-    # Fields that the file adds to the row; fields of the row take precedence.
-    given: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -172,66 +166,3 @@ class ParquetRows(ArrowRows):
             raise UserError(
                 f"{self.path}: {packed:,} bytes of a row group expand to {size:,}, too much text"
             )
-
-
-# Not the library `webdataset`: with `tarfile`, rows by key take thirty lines (decision 38).
-_NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")  # key and extension, as WebDataset defines them
-PACKED = re.compile("\0(\\d+) (\\d+) (\\d+) (.*)", re.DOTALL)  # file, offset, size and name
-
-
-@dataclass(frozen=True)
-class TarRows(FileRows):
-    """An uncompressed tar, in which the members of each row are adjacent.
-
-    `KEY.json` has the fields of a row, whose default id is the key; another member is the document.
-    """
-
-    file: int
-
-    def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
-        """Yields rows; see `FileRows.rows`."""
-        try:
-            with opened(self.local) as file:
-                file.seek(offset)
-                # `r:` rejects compression, in which no offset can be found.
-                with tarfile.open(fileobj=file, mode="r:") as archive:
-                    groups = itertools.groupby(_members(archive), lambda pair: pair[0])
-                    for row, (key, pairs) in enumerate(groups, number):
-                        yield self._line(archive, row, key, [member for _, member in pairs])
-        except (tarfile.TarError, EOFError) as error:
-            raise UserError(f"{self.path}: is truncated or damaged: {error}") from None
-
-    def member(self, packed: re.Match[str]) -> tuple[Path, bytes]:
-        """Returns name and content of the document in a match of `PACKED`."""
-        with opened(self.local) as file:
-            file.seek(int(packed[2]))
-            return Path(packed[4]), file.read(int(packed[3]))
-
-    def _line(
-        self, archive: tarfile.TarFile, number: int, key: str, members: Sequence[tarfile.TarInfo]
-    ) -> Line:
-        offset, size = members[0].offset, sum(member.size for member in members)
-        if size > self.limit:
-            return Line(number, offset, size, None)
-        described = [member for member in members if member.name.lower().endswith(".json")]
-        documents = [member for member in members if member not in described]
-        if len(documents) > 1 or len(described) > 1:
-            names = ", ".join(member.name for member in members)
-            raise UserError(f"{self.path}: {key!r} has several documents or JSON files: {names}")
-        fields = {"id": key, "document_id": key}
-        for member in documents:
-            place = f"{self.file} {member.offset_data} {member.size} {member.name}"
-            # A reference: documents are read when their examples run. No path contains NUL.
-            fields["document"] = f"\0{place}"
-        content = b"{}"
-        for member in described:
-            content = archive.extractfile(member).read()  # type: ignore[union-attr]  # a file
-        return Line(number, offset, size, content, fields)
-
-
-def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
-    """Yields keys with files, of which one at a time is in memory."""
-    while member := archive.next():
-        archive.members.clear()  # type: ignore[attr-defined]  # would grow without bound
-        if member.isfile() and (match := _NAME.fullmatch(member.name)):
-            yield match[1], member

@@ -12,14 +12,12 @@ from leporello.core.errors import did_you_mean
 from leporello.core.files import Stamp, opened, sha256, stamp
 from leporello.tasks.jsonl.finding import unpacked
 from leporello.tasks.jsonl.formats import (
-    PACKED,
     STREAM,
     ArrowRows,
     FileRows,
     Line,
     LineRows,
     ParquetRows,
-    TarRows,
 )
 from leporello.tasks.jsonl.schema import Row, RowError, decode, validated
 
@@ -27,9 +25,6 @@ from leporello.tasks.jsonl.schema import Row, RowError, decode, validated
 # code for shards than for a single file (decision 38).
 LINES = 40  # lower bits of a number, which are the row in its file; higher bits are the file
 _LINE = (1 << LINES) - 1
-_USTAR = 257  # offset of a tar's magic bytes
-
-
 # Formats are recognised by content: shards and unpacked copies have arbitrary suffixes.
 _MARKS: Mapping[bytes, type[ArrowRows]] = {
     b"PAR1": ParquetRows,
@@ -56,9 +51,7 @@ class RowFiles:
         fields = decode(line.content) if isinstance(line.content, bytes) else line.content
         if self.columns or fields is line.content:
             # Renamed before validation, so that a field means the same in every format.
-            fields = {"id": self.name(line.number), **line.given, **renamed(fields, self.columns)}
-        elif line.given:
-            fields = {**line.given, **fields}
+            fields = {"id": self.name(line.number), **renamed(fields, self.columns)}
         return validated(fields, self.ignore)
 
     def rows(self) -> Iterator[Line]:
@@ -77,21 +70,12 @@ class RowFiles:
         path = self.files[number]
         local = unpacked(path)
         with opened(local) as file:
-            head = file.read(_USTAR + 5)
+            head = file.read(max(map(len, _MARKS)))
         columns = dict.fromkeys(path.partition(".")[0] for path in self.columns.values())
         for mark, table in _MARKS.items():
             if head.startswith(mark):
                 return table(local, path, self.limit, tuple(columns))
-        if head[_USTAR:] == b"ustar":
-            return TarRows(local, path, self.limit, number)
         return LineRows(local, path, self.limit)
-
-    def packed(self, text: str) -> tuple[Path, bytes] | None:
-        """Returns name and content of the tar member to which a text refers, or None."""
-        match = PACKED.fullmatch(text)
-        file = int(match[1]) if match else len(self.files)
-        rows = self.opened(file) if file < len(self.files) else None
-        return rows.member(match) if match and isinstance(rows, TarRows) else None
 
     def place(self, number: int) -> tuple[Path, int]:
         """Returns the file, and the line or row, of a number."""
