@@ -50,7 +50,7 @@ class Odd:
 
     def run(self, folder: Path) -> str | None:
         """Runs the command; returns a line on the fault, or None."""
-        file = folder / f"{self._at('file').replace(chr(0), '')}doc.md"
+        file = folder / _argument(f"{self._at('file')}doc.md")
         title, text = self._at("title"), self._at("text")
         content = f"# The lamp {title}\n\nThe lamp {text} hangs from hook {text}5 {text}.\n"
         file.write_bytes(content.encode(errors="replace"))
@@ -65,8 +65,11 @@ class Odd:
         with running(self._reply) as server:
             config = _CONFIG.replace("ADDRESS", server.base_url)
             (folder / "mine.yaml").write_text(config, "utf-8")
-            question = question.replace("\0", "").encode(errors="ignore").decode()
-            values = {"FILE": file.name, "QUESTION": question, "ADDRESS": server.base_url}
+            values = {
+                "FILE": file.name,
+                "QUESTION": _argument(question),
+                "ADDRESS": server.base_url,
+            }
             words = (values.get(word, word) for word in self.command)
             ended = leporello(folder, *words)
         if fault := wrong(ended, 0, 1, 2):
@@ -105,3 +108,8 @@ def case(random: Random, number: int) -> Odd:
     """Returns a case; each command meets each text in turn."""
     command = _COMMANDS[number % len(_COMMANDS)]
     return Odd(command, _PLACES[number % len(_PLACES)], random.choice(_ODD) if number else _ODD[0])
+
+
+def _argument(text: str) -> str:
+    """Returns a text without what no name of a file and no argument can contain."""
+    return text.replace("\0", "").encode(errors="ignore").decode()
