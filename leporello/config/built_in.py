@@ -6,11 +6,12 @@ that it needs; `config.reference.catalogue` writes the table, and a test checks 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from leporello.core.environment.classes import Lazy
 from leporello.core.errors import UserError
 from leporello.core.yaml.tree import Tree, read_tree
 
@@ -53,30 +54,25 @@ def built_in_tree(file: str) -> Tree:
     return read_tree(built_in_path().parent / file)
 
 
-class Entries(Mapping[str, Tree]):
+class Entries(Lazy[Tree]):
     """Entries of one section; `own` has those of the user, which override built-in ones."""
 
     def __init__(self, key: str) -> None:
+        super().__init__(dict.fromkeys(built_in_names()[key]), self._built_in)
         self.own: dict[str, Tree] = {}
-        self._key, self._files = key, built_in_names()[key]
+        self._key = key
 
-    def __getitem__(self, name: str) -> Tree:
-        if name in self.own:
-            return self.own[name]
-        file = self._files[name]["file"]
+    def add(self, entries: Mapping[str, Tree]) -> None:
+        """Adds entries of the user."""
+        self.own |= entries
+        self.ready |= entries
+        self._names = dict.fromkeys([*self._names, *entries])
+
+    def _built_in(self, name: str) -> Tree:
+        file = built_in_names()[self._key][name]["file"]
         section = built_in_tree(file).items.get(self._key)
         entry = section.items.get(name) if section else None
         if entry is None or not isinstance(entry.value, dict):
             text = f"{built_in_path().parent / file}: {self._key} has no entry {name!r}, which"
             raise UserError(f"{text} papers/names.json lists: run `make names`")
         return entry
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.own or name in self._files
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._files
-        yield from (name for name in self.own if name not in self._files)
-
-    def __len__(self) -> int:
-        return len({*self._files, *self.own})

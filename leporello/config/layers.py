@@ -81,13 +81,13 @@ class Layers:
                 self.faults.append(child.fault(f"unknown key {key!r}{did_you_mean(key, _TOP)}"))
             elif not isinstance(child.value, dict):
                 self.faults.append(child.fault(f"{key} must be a mapping of names"))
-        self.pipelines.own.update(self._section(tree, "pipelines"))
-        self.tasks.own.update(self._section(tree, "tasks"))
+        self.pipelines.add(self._section(tree, "pipelines"))
+        self.tasks.add(self._section(tree, "tasks"))
         for name, entry in tree.items.get("collections", Tree({}, None, 0)).items.items():
             self.collections[name] = self._paths(name, entry)
-        for name, suite in self._section(tree, "suites").items():
-            # Extended, not replaced, so that a user's pipelines join a paper's table (decision 45).
-            self.suites.own[name] = _extended(self.suites.get(name), suite)
+        # Extended, not replaced, so that a user's pipelines join a paper's table (decision 45).
+        suites = self._section(tree, "suites").items()
+        self.suites.add({name: _extended(self.suites.get(name), suite) for name, suite in suites})
         self.default = tree.items.get("default", self.default)
 
     def _paths(self, name: str, entry: Tree) -> tuple[str, ...]:

@@ -4,27 +4,24 @@ import json
 from collections.abc import Iterable, Sequence
 
 from leporello.config.specs import Spec
-from leporello.config.sweeps import SweepPoints, spec_of
-from leporello.core.errors import UserError
+from leporello.config.sweeps import SpecBuilder, spec_of
+from leporello.core.errors import ConfigError, UserError, build_all
 from leporello.core.protocols import METRIC, MetricEntry
 from leporello.core.yaml.tree import Tree
 from leporello.metrics import Metric
 from leporello.metrics.own import OwnMetric
 
 
-def metric_specs(points: SweepPoints, tree: Tree) -> list[Spec]:
-    """Returns the metrics of a list in YAML; faults are added to `points`."""
-    items = tree.value if isinstance(tree.value, list) else []
+def metric_specs(builder: SpecBuilder, tree: Tree | None) -> list[Spec]:
+    """Returns the metrics of a list in YAML; raises ConfigError."""
+    if tree is None:
+        return []
     if not isinstance(tree.value, list):
-        points.faults.append(tree.fault(f"{points.owner}.metrics: must be a list of metrics"))
-    specs = []
-    for place, item in enumerate(items):
-        options = points.of_class(item.as_class(), METRIC, "metrics", str(place))
-        if len(options) > 1:
-            fault = f"{points.owner}.metrics.{place}: parameters of metrics cannot be swept"
-            points.faults.append(item.fault(fault))
-        specs += [spec for _, spec in options[:1]]
-    return specs
+        raise ConfigError([tree.fault(f"{builder.owner}.metrics: must be a list of metrics")])
+    return build_all(
+        enumerate(tree.value),
+        lambda place: builder.of_class(place[1].as_class(), METRIC, "metrics", str(place[0])),
+    )
 
 
 def entry_of(spec: Spec) -> MetricEntry:

@@ -21,7 +21,7 @@ from leporello.core.annotations import (
     docstring,
     marked,
 )
-from leporello.core.errors import Fault, UserError, did_you_mean, reworded
+from leporello.core.errors import ConfigError, UserError, did_you_mean, reworded
 from leporello.core.protocols import KINDS, LOADER, Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable
@@ -154,14 +154,22 @@ def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
 
 def settings_of(
     path: str, tree: Tree, check: Callable[[str, Tree], tuple[Any, str | None]]
-) -> tuple[dict[str, Any], list[Fault]]:
-    """Checks a mapping of settings, each by a function; `path` is its path in messages."""
+) -> dict[str, Any]:
+    """Returns a mapping of settings, each checked by a function; `path` is its path in messages."""
     if not isinstance(tree.value, dict):
-        return {}, [tree.fault(f"{path}: must be a mapping of settings, got {tree.plain()!r}")]
+        problem = f"{path}: must be a mapping of settings, got {tree.plain()!r}"
+        raise ConfigError([tree.fault(problem)])
     checked = {name: check(name, child) for name, child in tree.items.items()}
-    problems = {name: problem for name, (_, problem) in checked.items() if problem}
-    faults = [tree.items[name].fault(f"{path}.{name}: {text}") for name, text in problems.items()]
-    return {name: value for name, (value, _) in checked.items()}, faults
+    raise_faults(path, tree, {n: problem for n, (_, problem) in checked.items() if problem})
+    return {name: value for name, (value, _) in checked.items()}
+
+
+def raise_faults(path: str, tree: Tree, problems: Mapping[str, str]) -> None:
+    """Raises ConfigError for problems of settings, by name, if there are any."""
+    if problems:
+        raise ConfigError(
+            [tree.items[name].fault(f"{path}.{name}: {text}") for name, text in problems.items()]
+        )
 
 
 def setting(

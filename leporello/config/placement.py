@@ -12,11 +12,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from annotated_types import Ge
 from pydantic import AllowInfNan
 
-from leporello.config.parameters import setting, settings_of
+from leporello.config.parameters import raise_faults, setting, settings_of
 from leporello.core.environment.extras import require
 from leporello.core.environment.input_limits import size_of
 from leporello.core.environment.platform import cores, memory_free
-from leporello.core.errors import Fault
 from leporello.core.protocols import Count, Positive
 from leporello.core.yaml.tree import Tree
 
@@ -162,15 +161,11 @@ def visible_gpus() -> list[str]:
     return [str(number) for number, _ in enumerate(devices)]
 
 
-def check_placement(owner: str, tree: Tree) -> tuple[Placement, list[Fault]]:
-    """Returns the checked `placement` of a pipeline, and its faults."""
-    values, faults = settings_of(f"{owner}.placement", tree, _setting)
-    if not faults:
-        faults = [
-            tree.items[name].fault(f"{owner}.placement.{name}: {text}")
-            for name, text in problems_of(values).items()
-        ]
-    return Placement() if faults else Placement(**values), faults
+def check_placement(path: str, tree: Tree) -> Placement:
+    """Returns the checked `placement` of a pipeline; raises ConfigError."""
+    values = settings_of(path, tree, _setting)
+    raise_faults(path, tree, problems_of(values))
+    return Placement(**values)
 
 
 def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:

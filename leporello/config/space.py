@@ -1,6 +1,6 @@
-"""Search space of `tune`: sweeps and ranges in YAML, and the pipelines that result from choices.
+"""Choices of a pipeline: its sweeps and ranges in YAML, and the points that result from picks.
 
-Choices within an option exist only if that option is chosen; the full product is never made.
+Choices within an option exist only if that option is picked.
 """
 
 import math
@@ -72,10 +72,10 @@ def range_of(tree: Tree) -> NumberRange:
 
 @dataclass
 class Space:
-    """A pipeline with choices; `make` returns the points for the picked options, and faults."""
+    """A pipeline with choices; `make` returns the point of the picks, or raises ConfigError."""
 
     name: str
-    make: Callable[[Pick], tuple[list[PipelineSpec], Sequence[Fault]]]
+    make: Callable[[Pick], PipelineSpec]
 
     def point(self, pick: Pick) -> tuple[PipelineSpec, dict[str, float | str]]:
         """Returns one pipeline, and the chosen values by path."""
@@ -86,10 +86,7 @@ class Space:
             chosen[path] = choice.value(picked)
             return picked
 
-        points, faults = self.make(recording_pick)
-        if faults or len(points) != 1:
-            raise ConfigError(faults or [Fault(None, 0, f"{self.name}: cannot be tuned")])
-        return points[0], chosen
+        return self.make(recording_pick), chosen
 
     def check(self) -> dict[str, Choice]:
         """Returns all choices by path, after trying each option with the first ones elsewhere."""

@@ -16,39 +16,30 @@ from leporello.core.files import at_home
 from leporello.core.yaml.tree import ConfigSource, Tree
 
 
-def read_suites() -> dict[str, Suite]:
-    """Returns the built-in suites by name, without importing classes."""
-    layers = Layers(())
-    checked = [suite_of(layers, name) for name in layers.suites]
-    if faults := [fault for _, faults in checked for fault in faults]:
-        raise ConfigError(faults)
-    return {suite.name: suite for suite, _ in checked if suite}
-
-
 def suite_named(name: str, files: Sequence[ConfigSource] = ()) -> Suite:
     """Returns a suite."""
     layers = Layers(files)
     if name not in layers.suites:
         raise UserError(no_such("suite", name, layers.suites))
-    suite, faults = suite_of(layers, name)
-    if suite is None or faults:
+    suite = suite_of(layers, name)
+    if faults := [*_unknown_columns(suite)]:
         raise ConfigError(faults)
     return suite
 
 
-def suite_of(layers: Layers, name: str) -> tuple[Suite | None, list[Fault]]:
-    """Returns a suite, and the faults in its structure and in the names of its columns."""
+def suite_of(layers: Layers, name: str) -> Suite:
+    """Returns a suite of the right structure; raises ConfigError."""
     tree = layers.suites[name]
     columns, by = (tree.items.get(key, Tree({}, None, 0)).items for key in ("columns", "by"))
     count = len(columns) * max(1, sum(len(values.items) for values in by.values()))
     if count > COLUMNS:
         text = f"suites.{name}: has {count:,} columns; at most {COLUMNS:,} are allowed"
-        return None, [tree.fault(text)]
+        raise ConfigError([tree.fault(text)])
     try:
-        suite = adapter(Suite).validate_python(_completed(name, tree))
+        suite: Suite = adapter(Suite).validate_python(_completed(name, tree))
     except ValidationError as error:
-        return None, [_fault(name, tree, detail) for detail in error.errors()]
-    return suite, [*_unknown_columns(suite)]
+        raise ConfigError([_fault(name, tree, e) for e in error.errors()]) from None
+    return suite
 
 
 # Their scores change with the judging model, so an average of them is comparable to no paper.
@@ -58,8 +49,8 @@ _OPINIONS = ("judge", "citations")  # metrics that a reader computes
 def check_names(
     suite: Suite, pipelines: Collection[str], tasks: Mapping[str, TaskSpec]
 ) -> list[Fault]:
-    """Returns faults for tasks and pipelines that a suite names but that do not exist."""
-    faults: list[Fault] = []
+    """Returns faults for tasks, pipelines and columns that a suite names but that do not exist."""
+    faults = [*_unknown_columns(suite)]
     checked: set[str] = set()
     for key, column in suite.columns.items():
         for task in {task: None for task, _ in column.parts}:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.config.parameters import setting, settings_of
-from leporello.core.errors import Fault, no_such
+from leporello.core.errors import ConfigError, no_such
 from leporello.core.training import Training
 from leporello.core.yaml.tree import Tree, read_tree
 
@@ -40,16 +40,14 @@ class TrainingSpec:
         return Training(**{**values, **self.given})
 
 
-def check_training(owner: str, tree: Tree) -> tuple[TrainingSpec, list[Fault]]:
-    """Returns the checked `train` of a pipeline, and its faults."""
-    values, faults = settings_of(f"{owner}.train", tree, _setting)
-    spec = TrainingSpec(values)
-    if not faults:
-        try:
-            spec.settings("")
-        except ValueError as error:
-            faults.append(tree.fault(f"{owner}.train: {error}"))
-    return spec, faults
+def check_training(path: str, tree: Tree) -> TrainingSpec:
+    """Returns the checked `train` of a pipeline; raises ConfigError."""
+    spec = TrainingSpec(settings_of(path, tree, _setting))
+    try:
+        spec.settings("")
+    except ValueError as error:
+        raise ConfigError([tree.fault(f"{path}: {error}")]) from None
+    return spec
 
 
 def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:

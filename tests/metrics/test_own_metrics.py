@@ -130,7 +130,10 @@ def test_a_failing_metric_is_reported_with_its_line_and_loses_no_prediction(
         ("[./mine.py:WordCont]", "0.class: .*has no class 'WordCont'; did you mean 'WordCount'"),
         ("[f1, f2]", "1.class: there is no metric 'f2'; did you mean 'f1'; name your own"),
         ("[{class: ./mine.py:WordCount, mots: 3}]", "0.mots: .* did you mean 'most'"),
-        ("[{class: ./mine.py:WordCount, most: [1, 2]}]", "parameters of metrics cannot be swept"),
+        (
+            "[{class: ./mine.py:WordCount, most: [1, 2]}]",
+            "0.most: only parameters of stages can be swept",
+        ),
         ("[./mine.py:Short]", "Short is not a valid metric: it has no method 'statistics'"),
         ("[./mine.py:Narrow]", r"must take \(prediction, example\)"),
         ("f1", "must be a list of metrics"),

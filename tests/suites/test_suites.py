@@ -14,8 +14,9 @@ from row_files import reseal, write_rows
 
 from leporello.api import load_pipelines, run
 from leporello.config import Config
+from leporello.config.built_in import built_in_names
 from leporello.config.metrics import metrics_of
-from leporello.config.suite_files import read_suites, suite_named
+from leporello.config.suite_files import suite_named
 from leporello.config.suites import Suite
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.table import csv_of, html, latex, markdown
@@ -320,7 +321,7 @@ def built_in() -> Config:
     return load_pipelines([])
 
 
-@pytest.mark.parametrize("name", read_suites())
+@pytest.mark.parametrize("name", built_in_names()["suites"])
 def test_a_built_in_suite_is_complete(name: str, built_in: Config) -> None:
     suite = built_in.suites[name]
     for column in suite.columns.values():

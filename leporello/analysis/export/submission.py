@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leporello.analysis.finished import FinishedJob, FinishedRun
-from leporello.config.suite_files import read_suites
+from leporello.config import load_config
 from leporello.config.suites import Suite, SuiteSubmission
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import check_own, read_rows
@@ -69,7 +69,7 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
 
 def leaderboard_named(name: str) -> tuple[Suite, SuiteSubmission]:
     """Returns a suite and the format of its submissions; raises UserError if it has none."""
-    suites = read_suites()
+    suites = load_config().suites
     suite = suites.get(name)
     if suite is None or suite.submission is None:
         names = [candidate.name for candidate in suites.values() if candidate.submission]
