@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from leporello.analysis.example_trace import (
     STAGES,
@@ -16,7 +17,6 @@ from leporello.analysis.example_trace import (
     trace_example,
 )
 from leporello.analysis.finished import FinishedJob, FinishedRun, finished_examples
-from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question
 from leporello.core.calls.memory import memo_key
 from leporello.core.errors import UserError
@@ -62,8 +62,8 @@ def traced_examples(jobs: Sequence[FinishedJob]) -> Iterator[TracedExample]:
     The data of the task are streamed once, up to the last finished example. Chunks come from the
     cache, or are computed once for all jobs with the same chunker.
     """
-    factory = StageFactory()
-    chunkers = [factory.stage(job.point.stages["chunker"]) for job in jobs]
+    built: dict[str, Any] = {}
+    chunkers = [job.point.stages["chunker"].shared(built) for job in jobs]
     metrics = [job.metrics for job in jobs]
     for example, rows in finished_examples(jobs):
         gold = gold_of(example)

@@ -17,7 +17,7 @@ from leporello.config.space import Pick, Space, first
 from leporello.config.specs import ROLES, PipelineSpec, Spec, TaskSpec
 from leporello.config.suite_files import check_names, suite_of
 from leporello.config.suites import Suite
-from leporello.config.sweeps import SpecBuilder
+from leporello.config.sweeps import SpecBuilder, all_picks
 from leporello.config.training_settings import check_training
 from leporello.core.calls.budget import Budget
 from leporello.core.environment.input_limits import POINTS
@@ -154,10 +154,10 @@ class ConfigBuilder:
             labels = [] if is_opened else builder.labels
             return PipelineSpec(f"{name}{_suffix(labels)}", stages, **settings)
 
-        space, points = Space(name, make), list[PipelineSpec]()
         if is_opened:
-            self.spaces[name] = space
-        for number, pick in enumerate([first] if is_opened else space.all_picks(POINTS + 1)):
+            self.spaces[name] = Space(name, make)
+        points: list[PipelineSpec] = []
+        for number, pick in enumerate([first] if is_opened else all_picks(POINTS + 1)):
             if number == POINTS:
                 text = f"sweeps make more than {POINTS:,} points: sweep fewer values, split the"
                 faults.append(tree.fault(f"{name}: {text} pipeline, or let `tune` choose"))

@@ -252,7 +252,8 @@ def apply(overrides: Iterable[Override], stages: Mapping[str, Tree]) -> dict[str
     return changed
 
 
-def _map_sweep(value: Tree, make: Callable[[Tree], Tree]) -> Tree:
+def map_sweep(value: Tree, make: Callable[[Tree], Tree]) -> Tree:
+    """Returns a value that is made from another one, or from each value of a sweep."""
     swept = value.items.get("sweep")
     if swept is None or not isinstance(swept.value, list):
         return make(value)
@@ -273,6 +274,6 @@ def _set(tree: Tree, path: Sequence[str], value: Tree, where: str) -> Tree:
     if not isinstance(tree.value, dict):
         raise KeyError(f"{where} is {tree.plain()!r}, which has no {key!r}")
     if key == "class" and not inner_path:  # as in a file, a class replaces the stage
-        return _map_sweep(value, lambda item: Tree({"class": item}, None, 0))
+        return map_sweep(value, lambda item: Tree({"class": item}, None, 0))
     child = tree.items.get(key, Tree({}, None, 0))
     return tree.with_value({**tree.items, key: _set(child, inner_path, value, f"{where}.{key}")})

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from leporello.config.layers import map_sweep
 from leporello.config.parameters import Parameter, parameters, path_from_file
 from leporello.core.annotations import MODEL_MARK, marked
 from leporello.core.environment.classes import ClassError, find_class
@@ -31,11 +32,7 @@ def with_model(keys: Mapping[str, Tree]) -> dict[str, Tree]:
     """Returns a pipeline's keys with a `reader` for its `model`, and without `model`."""
     changed = dict(keys)
     model = changed.pop("model")
-    swept = model.items.get("sweep")
-    words = swept.value if swept and isinstance(swept.value, list) else [model]
-    readers = [_reader(word, keys.get("reader")) for word in words]
-    several = model.with_value({"sweep": model.with_value([*readers])})
-    return {**changed, "reader": several if swept else readers[0]}
+    return {**changed, "reader": map_sweep(model, lambda word: _reader(word, keys.get("reader")))}
 
 
 def check_combiner(keys: Mapping[str, Tree]) -> None:

@@ -4,7 +4,7 @@ Choices within an option exist only if that option is picked.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -108,29 +108,6 @@ class Space:
         if faults:
             raise ConfigError(faults)
         return choices
-
-    def all_picks(self, most: int) -> Iterator[Pick]:
-        """Yields a function for each point, at most `most`; stops after one if there are ranges."""
-        path: list[tuple[int, int]] = []  # number of the picked option and of options, by choice
-        for _ in range(most):
-            depth, has_range = 0, False
-
-            def pick(_: str, choice: Choice) -> float:
-                nonlocal depth, has_range
-                has_range = has_range or not isinstance(choice, Options)
-                if depth == len(path):
-                    path.append((0, len(choice.labels) if isinstance(choice, Options) else 1))
-                depth += 1
-                return path[depth - 1][0]
-
-            yield pick
-            if has_range:
-                return
-            while path and path[-1][0] + 1 == path[-1][1]:
-                path.pop()
-            if not path:
-                return
-            path[-1] = (path[-1][0] + 1, path[-1][1])
 
 
 def _pick_and_record(

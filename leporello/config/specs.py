@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -43,6 +43,13 @@ class Spec:
         return self.cls(
             **{n: _mapped(v, _with_key if n in secret else _built) for n, v in values.items()}
         )
+
+    def shared(self, built: dict[str, Any]) -> Any:  # noqa: ANN401 -- of type `cls`
+        """Returns the instance of an equal spec in `built`, so that a model is loaded once."""
+        key = json.dumps(self.resolved(), sort_keys=True)
+        if key not in built:
+            built[key] = self.build()
+        return built[key]
 
     def arguments(self) -> dict[str, Any]:
         """Returns the value of every parameter, defaults filled in."""
@@ -231,8 +238,10 @@ class PipelineSpec:
         hashes = chain.from_iterable(listed for listed in lists if isinstance(listed, list))
         return frozenset(map(str, hashes))
 
-    def build(self, make: Callable[[Spec], Any] = Spec.build) -> Pipeline:
-        """Returns the built stages, each made by `make`; models are loaded on first use."""
+    def build(self, built: dict[str, Any] | None = None) -> Pipeline:
+        """Returns the built stages, those in `built` if equal; models are loaded on first use."""
+        make: Callable[[Spec], Any]
+        make = Spec.build if built is None else partial(Spec.shared, built=built)
         stages = {key: make(spec) for key, spec in self.stages.items() if not key.startswith(ROLES)}
         roles = {role: make(spec) for role, spec in self.readers.items() if role != ANSWER}
         more: Any = {"budget": self.budget, "abstain": self.abstain}
@@ -275,24 +284,6 @@ class PipelineSpec:
 def shortened(document: str) -> str:
     """Returns a document's SHA-256, shortened as in the record of a search."""
     return document[:16]
-
-
-@dataclass(frozen=True)
-class StageFactory:
-    """Builds each distinct stage once, so that a model is loaded once for all pipelines."""
-
-    _built: dict[str, Any] = field(default_factory=dict)
-
-    def build(self, pipeline: PipelineSpec) -> Pipeline:
-        """Returns the pipeline with its stages built."""
-        return pipeline.build(self.stage)
-
-    def stage(self, spec: Spec) -> Any:  # noqa: ANN401 -- of the spec's class
-        """Returns the stage of this spec, which equal specs share."""
-        key = json.dumps(spec.resolved(), sort_keys=True)
-        if key not in self._built:
-            self._built[key] = spec.build()
-        return self._built[key]
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:  # noqa: ANN401 -- any parameter

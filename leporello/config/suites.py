@@ -194,23 +194,27 @@ class Suite:
 
 def added_settings(task: str, base: str) -> str | None:
     """Returns the parameters that a task `NAME@PARAMETER=VALUE,…` adds to another, or None."""
-    (name, *settings), (base_name, *fixed) = (
-        text.replace("@", ",").split(",") for text in (task, base)
-    )
-    if name != base_name or not {*fixed} <= {*settings}:
+    (name, settings), (base_name, fixed) = _parted(task), _parted(base)
+    if name != base_name or not fixed.items() <= settings.items():
         return None
-    return ",".join(setting for setting in settings if setting not in fixed)
+    return _joined({key: value for key, value in settings.items() if key not in fixed})
 
 
 def _matching_names(task: str, patterns: Sequence[str]) -> Iterator[str]:
     """Yields a task's name for each pattern that matches, with the parameters of the pattern."""
-    name, *fixed = task.replace("@", ",").split(",")
-    values = dict(setting.split("=") for setting in fixed)
+    name, values = _parted(task)
     for pattern in patterns:
-        name_pattern, _, settings = pattern.partition("@")
-        added = dict(s.partition("=")[::2] for s in settings.split(",") if s)
-        if fnmatch(name, name_pattern) and all(
-            values.get(k, value) == value for k, value in added.items()
-        ):
-            merged = ",".join(f"{key}={value}" for key, value in (values | added).items())
-            yield f"{name}@{merged}" if merged else name
+        name_pattern, added = _parted(pattern)
+        if fnmatch(name, name_pattern) and all(values.get(k, v) == v for k, v in added.items()):
+            settings = _joined(values | added)
+            yield f"{name}@{settings}" if settings else name
+
+
+def _parted(task: str) -> tuple[str, dict[str, str]]:
+    """Returns the name and the parameters of `NAME@PARAMETER=VALUE,…`."""
+    name, *settings = task.replace("@", ",").split(",")
+    return name, dict(setting.partition("=")[::2] for setting in settings if setting)
+
+
+def _joined(settings: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in settings.items())

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from leporello.config.parameters import (
     takes_list,
     validate,
 )
-from leporello.config.space import Options, Pick, range_of
+from leporello.config.space import Choice, Options, Pick, range_of
 from leporello.config.specs import Spec
 from leporello.core.annotations import BACKEND_MARK, ROLE_MARK, marked
 from leporello.core.environment.classes import ClassError, find_class
@@ -210,6 +210,33 @@ class SpecBuilder:
     def _fault(self, tree: Tree, path: _Path, text: str) -> ConfigError:
         where = ".".join(filter(None, (self.owner, _text(path))))
         return ConfigError([tree.fault(f"{where}: {text}")])
+
+
+def all_picks(most: int) -> Iterator[Pick]:
+    """Yields a function for each point, at most `most`; stops after one if there are ranges.
+
+    The caller makes the point of a function before it takes the next one.
+    """
+    path: list[tuple[int, int]] = []  # number of the picked option and of options, by choice
+    for _ in range(most):
+        depth, has_range = 0, False
+
+        def pick(_: str, choice: Choice) -> float:
+            nonlocal depth, has_range
+            has_range = has_range or not isinstance(choice, Options)
+            if depth == len(path):
+                path.append((0, len(choice.labels) if isinstance(choice, Options) else 1))
+            depth += 1
+            return path[depth - 1][0]
+
+        yield pick
+        if has_range:
+            return
+        while path and path[-1][0] + 1 == path[-1][1]:
+            path.pop()
+        if not path:
+            return
+        path[-1] = (path[-1][0] + 1, path[-1][1])
 
 
 def spec_of(text: str, kind: Kind, owner: str) -> Spec:

@@ -7,7 +7,6 @@ from typing import Any
 
 from leporello.config import Pipeline, PipelineSpec
 from leporello.config.metrics import metrics_of
-from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import check_files, load_models
 from leporello.core.errors import UserError
 from leporello.core.official_prompt import OfficialPrompt
@@ -71,14 +70,14 @@ def decoded(row: FinishedRow) -> dict[str, Any]:
 
 def trials(pipelines: Iterable[PipelineSpec]) -> Iterator[tuple[str, str]]:
     """Yields each pipeline's name and its problem with a tiny document, empty if it works."""
-    factory = StageFactory()
+    built: dict[str, Any] = {}
     for pipeline in pipelines:
         unset = [variable for variable in pipeline.variables() if not is_set(variable)]
         if unset:
             yield pipeline.name, f"the environment has no {', '.join(unset)}"
             continue
         try:
-            problem = _problem(factory.build(pipeline))
+            problem = _problem(pipeline.build(built))
         except (UserError, ValueError) as error:  # constructors raise ValueError
             problem = str(error)
         yield pipeline.name, " ".join(problem.split())

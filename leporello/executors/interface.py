@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from leporello.cache.source_code import source_hash
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec, Spec, TaskSpec
 from leporello.config.metrics import metrics_of, own_metrics
-from leporello.config.specs import StageFactory
 from leporello.core.calls.budget import Ledger, SharedBudget
 from leporello.core.errors import UserError
 from leporello.core.protocols import MetricEntry, Task
@@ -170,9 +169,9 @@ class Pipelines:
         self.directory = RunDirectory(path)
         all_metrics = metrics_of(spec.metrics).items()
         self.metrics = {name: metric for name, metric in all_metrics if not is_later(metric)}
-        # One factory, so pipelines of a sweep share a model in memory.
-        factory, no_answer = StageFactory(), no_answer_of(source)
-        self.stages = [replace(factory.build(p), no_answer=no_answer) for p in spec.pipelines]
+        # Pipelines of a sweep share a model in memory.
+        built, no_answer = dict[str, Any](), no_answer_of(source)
+        self.stages = [replace(p.build(built), no_answer=no_answer) for p in spec.pipelines]
         self.normalisers = [normalizer_of(source, wanted=p.normalised) for p in spec.pipelines]
         self.tasks = TaskReader(source, spec.task.name)
         self.cache = Cache(spec.cache) if spec.cache else None

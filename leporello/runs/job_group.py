@@ -14,7 +14,6 @@ from leporello.cache.dependencies import undeclared
 from leporello.cache.source_code import source_hash
 from leporello.cache.store import collect_reuse
 from leporello.config.metrics import metrics_of, own_metrics
-from leporello.config.specs import StageFactory
 from leporello.core.calls.budget import SharedBudget
 from leporello.core.calls.contracts import batching_of, sees_gold
 from leporello.core.errors import BudgetSpentError, UserError
@@ -64,8 +63,8 @@ class JobGroup:
         name = jobs[0].name if len(jobs) == 1 else f"{len(jobs)} pipelines on {jobs[0].task.name}"
         self._title = position + name
         self.files = [JobFiles(context.directory, job.pipeline.name, job.task.name) for job in jobs]
-        factory = StageFactory()
-        self._stages = [factory.build(job.pipeline) for job in jobs]
+        built: dict[str, Any] = {}
+        self._stages = [job.pipeline.build(built) for job in jobs]
         self._sizes = context.directory.sizes().get(sizes_key(jobs[0].pipeline), {})
         self._finished = [files.merged() for files in self.files]
         for job, files in zip(jobs, self.files, strict=True):

@@ -11,7 +11,6 @@ from leporello.cache.dependencies import fingerprint
 from leporello.cache.store import Cache
 from leporello.config import Spec
 from leporello.config.placement import Placement
-from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import asks_question, indexers
 from leporello.core.calls.derived import passages_of
 from leporello.core.calls.segments import cached_chunks, index_keys
@@ -78,7 +77,7 @@ class RunPlan:
 
 def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None) -> RunPlan:
     """Counts the remaining work; calls and tokens are extrapolated from a sample of documents."""
-    directory, factory = RunDirectory(job_directory(jobs, out)), StageFactory()
+    directory, built = RunDirectory(job_directory(jobs, out)), dict[str, Any]()
     directory.check_stores()
     cache = Cache(cache_directory())
     rates = timed_rates(cache.root)
@@ -86,7 +85,7 @@ def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None)
     planned: dict[str, PlannedJob] = {}
     for task in dict.fromkeys(job.task.name for job in jobs):
         counters = [
-            _JobCounter(job, directory, factory, cache) for job in jobs if job.task.name == task
+            _JobCounter(job, directory, built, cache) for job in jobs if job.task.name == task
         ]
         examples = islice(examples_of(counters[0].job.source, task), limit)
         for first, group in by_document(examples):
@@ -102,9 +101,9 @@ class _JobCounter:
     """Counts the work of a job, and the reads of a sample of its examples."""
 
     def __init__(
-        self, job: Job, directory: RunDirectory, factory: StageFactory, cache: Cache
+        self, job: Job, directory: RunDirectory, built: dict[str, Any], cache: Cache
     ) -> None:
-        self.job, self.cache, self.stages = job, cache, factory.build(job.pipeline)
+        self.job, self.cache, self.stages = job, cache, job.pipeline.build(built)
         self.files = JobFiles(directory, job.pipeline.name, job.task.name)
         self.planned = PlannedJob(
             job.pipeline.name,

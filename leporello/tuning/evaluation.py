@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec
-from leporello.config.specs import StageFactory
 from leporello.core.calls.contracts import check_files
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
@@ -48,7 +47,7 @@ class Evaluator:
     cache: Cache | None  # cache of data derived from documents; None disables caching
     account: Account  # account to which costs are charged
     _scored: dict[Path, dict[str, Sequence[ExampleStatistics]]] = field(default_factory=dict)
-    _factories: dict[str, StageFactory] = field(default_factory=dict)
+    _built: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def measured(
         self, point: PipelineSpec, documents: Documents, check: Callable[[], None] = lambda: None
@@ -99,7 +98,7 @@ class Evaluator:
         folder.mkdir(parents=True, exist_ok=True)
         name = digest([*keys])
         store = folder / f"{name}.sqlite"
-        stages = replace(self._factory(point).build(point), no_answer=no_answer_of(task.source))
+        stages = replace(point.build(self._built_for(point)), no_answer=no_answer_of(task.source))
         for stage in stages.all():
             check_files(stage, task.data)
         examples = [example for key in keys for example in self._fresh(task.documents[key])]
@@ -137,15 +136,14 @@ class Evaluator:
                 document.use_cache(self.cache)
         return [replace(example, document=documents[id(example.document)]) for example in examples]
 
-    def _factory(self, point: PipelineSpec) -> StageFactory:
-        """Returns a factory per reader, so that the models of the last readers stay loaded."""
+    def _built_for(self, point: PipelineSpec) -> dict[str, Any]:
+        """Returns the stages of earlier points with its readers, whose models stay loaded."""
         readers = {key: s.resolved() for key, s in point.stages.items() if key.startswith("reader")}
         key = digest({**readers})
-        factory = self._factories.pop(key, None) or StageFactory()
-        self._factories[key] = factory
-        for oldest in [*self._factories][:-_READERS]:
-            del self._factories[oldest]
-        return factory
+        built = self._built[key] = self._built.pop(key, {})
+        for oldest in [*self._built][:-_READERS]:
+            del self._built[oldest]
+        return built
 
 
 def _dollars(documents: Mapping[str, Sequence[ExampleStatistics]]) -> float | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from leporello.config import PipelineSpec
 from leporello.config.space import Choice, Options, Space
+from leporello.config.sweeps import all_picks
 from leporello.core.calls.memory import canonical
 from leporello.core.errors import ConfigError, Stopped, UserError, counted
 from leporello.engine.progress import Progress
@@ -175,7 +176,7 @@ class PointSearch:
 
     def _unknown(self) -> Iterator[Mapping[str, float | str]]:
         """Yields the choices of points that were not scored; nothing if a choice is a range."""
-        for pick in self.space.all_picks(_ENUMERATED):
+        for pick in all_picks(_ENUMERATED):
             with suppress(ConfigError):
                 point, chosen = self.space.point(pick)
                 if _key(point) not in self.known:
