@@ -144,11 +144,11 @@ class ConfigBuilder:
         is_opened = selected and self.opened
         # In a pipeline that is not run, a range is its lowest number.
         lowest = None if selected or name in self._default_pipelines.values() else first
-        made: dict[tuple[str, ...], Any] = {}
+        common: dict[tuple[str, ...], Any] = {}
 
         def make(pick: Pick) -> PipelineSpec:
             number = pick if is_opened else lowest
-            shared = {} if is_opened else made
+            shared = {} if is_opened else common
             builder = SpecBuilder(name, [ANSWER, *roles] if roles else None, pick, number, shared)
             stages = _stages(builder, tree, keys, roles)
             labels = [] if is_opened else builder.labels
@@ -227,17 +227,17 @@ def _stages(
     # Readers belong to the pipeline, not to stages. Two stages with equal readers once had two
     # batches and two budgets, or one, depending on whether the builder noticed (decision 47).
     kinds = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
-    given = {key: keys.get(key) or roles.get(key.removeprefix(ROLES)) for key in kinds}
+    trees = {key: keys.get(key) or roles.get(key.removeprefix(ROLES)) for key in kinds}
 
     def stage(key: str) -> tuple[str, Spec]:
         kind = kinds[key]
-        if given[key] is None and kind.default is None:
+        if trees[key] is None and kind.default is None:
             more = f", or `{ANSWER}` among its readers" if roles else ""
             raise ConfigError([tree.fault(f"{builder.owner}: needs a {key}{more}")])
-        return key, builder.of_stage(given[key] or tree.with_value(kind.default), kind, key)
+        return key, builder.of_stage(trees[key] or tree.with_value(kind.default), kind, key)
 
     # An empty default: no such stage.
-    return dict(build_all([key for key in kinds if given[key] or kinds[key].default != ""], stage))
+    return dict(build_all([key for key in kinds if trees[key] or kinds[key].default != ""], stage))
 
 
 def _roles(name: str, tree: Tree | None, faults: list[Fault]) -> Mapping[str, Tree]:

@@ -41,7 +41,7 @@ class SpecBuilder:
     pick: Pick | None = None  # picks options; None allows no sweeps
     number: Pick | None = None  # picks numbers of ranges; None allows no ranges
     # By path: specs without choices, and options of sweeps. The points of a pipeline share them.
-    made: dict[_Path, Any] = field(default_factory=dict)
+    shared: dict[_Path, Any] = field(default_factory=dict)
     labels: list[tuple[str, str]] = field(default_factory=list)  # paths and names of the options
 
     def of_stage(self, tree: Tree, kind: Kind, *path: str) -> Spec:
@@ -74,16 +74,16 @@ class SpecBuilder:
         if len(options) > 1 and not self.pick:
             raise self._fault(tree, path, "only parameters of stages can be swept")
         key = (*path, ":options")
-        if key not in self.made:
-            self.made[key] = Options(_distinct_labels(options)), names_of(options)
-        choice, names = self.made[key]
+        if key not in self.shared:
+            self.shared[key] = Options(_distinct_labels(options)), names_of(options)
+        choice, names = self.shared[key]
         number = int(self.pick(_place(path), choice)) if self.pick and len(options) > 1 else 0
         self.labels.append((_text(path), names[number]))
         return options[number], (*path, f":{choice.labels[number]}")
 
     def of_class(self, tree: Tree, kind: Kind, *path: str) -> Spec:
         """Returns the spec of a mapping with `class`."""
-        if path not in self.made:
+        if path not in self.shared:
             cls, labels = self._find(tree, kind, path), len(self.labels)
             params = self._parameters(tree, cls, path)
             name = _absolute(str(tree.items["class"].plain()), tree.items["class"])
@@ -92,9 +92,9 @@ class SpecBuilder:
             self._try_to_build(spec, tree, path)
             if len(self.labels) > labels:
                 return spec
-            self.made[path] = spec
-        made: Spec = self.made[path]
-        return made
+            self.shared[path] = spec
+        shared: Spec = self.shared[path]
+        return shared
 
     def _find(self, tree: Tree, kind: Kind, path: _Path) -> type:
         entry = tree.items.get("class")
@@ -112,15 +112,15 @@ class SpecBuilder:
 
     def _parameters(self, tree: Tree, cls: type, path: _Path) -> dict[str, Any]:
         allowed = parameters(cls)
-        given = {name: child for name, child in tree.items.items() if name != "class"}
+        children = {name: child for name, child in tree.items.items() if name != "class"}
 
         def check(name: str) -> tuple[str, Any]:
-            child, parameter = given.get(name), allowed.get(name)
+            child, parameter = children.get(name), allowed.get(name)
             if parameter is None:
                 moved = "; since 0.3 it is a key of pipelines, false by default"
                 hint = moved if name == "normalised" else did_you_mean(name, allowed)
                 problem = f"{cls.__name__} has no parameter {name!r}{hint}"
-                raise self._fault(given[name], (*path, name), problem)
+                raise self._fault(children[name], (*path, name), problem)
             if child is None and parameter.required:
                 raise self._fault(tree, path, f"{cls.__name__} needs the parameter {parameter}")
             # First, since messages of other faults repeat the value.
@@ -129,8 +129,8 @@ class SpecBuilder:
                 raise self._fault(child or tree, (*path, name), f"{source}{fault}")
             return name, self._value(parameter, child, (*path, name)) if child else None
 
-        values = dict(build_all(dict.fromkeys([*given, *allowed]), check))
-        return {name: values[name] for name in given}
+        values = dict(build_all(dict.fromkeys([*children, *allowed]), check))
+        return {name: values[name] for name in children}
 
     def _value(self, parameter: Parameter, tree: Tree, path: _Path) -> Any:  # noqa: ANN401 -- of any type
         if is_range(tree):
