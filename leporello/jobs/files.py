@@ -98,13 +98,17 @@ class JobFiles:
         return merged_limit is None or (limit is not None and limit <= merged_limit)
 
     def is_finished(self, limit: int | None) -> bool:
-        """Returns whether the results are complete, and metrics.json exists and is unchanged."""
-        exists = (self.folder / METRICS_FILE).exists()
-        return exists and self.is_complete(limit) and not changed(self.folder, METRICS_FILE)
+        """Returns whether the results are complete, and metrics.json exists."""
+        return (self.folder / METRICS_FILE).exists() and self.is_complete(limit)
 
     def unmark(self) -> None:
         """Marks the results as out of date, before a store changes, which a kill may interrupt."""
         (self.folder / MERGED).unlink(missing_ok=True)
+
+    def unmark_changed(self) -> None:
+        """Marks the results as out of date if one is missing, or changed since a run wrote it."""
+        if changed(self.folder, *RESULTS, METRICS_FILE):
+            self.unmark()
 
     # -- finished examples -------------------------------------------------------------------
 

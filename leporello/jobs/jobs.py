@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -176,10 +177,12 @@ def _fingerprints(
             _log.warning("%s is skipped: %s", name, error)
         except UserError as error:
             errors.append(error)
-    if faults := [f for e in errors if isinstance(e, ConfigError) for f in e.faults]:
-        raise ConfigError(faults)
     if errors:
-        raise UserError("\n".join(map(str, errors)))
+        faults = [error.faults for error in errors if isinstance(error, ConfigError)]
+        is_config = len(faults) == len(errors)
+        raise (
+            ConfigError([*chain(*faults)]) if is_config else UserError("\n".join(map(str, errors)))
+        )
     return fingerprints
 
 

@@ -137,8 +137,8 @@ def check_results(folder: Path, *names: str) -> None:
     """Raises UserError if a result of a finished run is missing or was changed."""
     if name := changed(folder, *names):
         raise UserError(
-            f"{folder / name}: is missing, or changed since the run wrote it; delete it and run"
-            " the same command again, which restores it from the stores without any read"
+            f"{folder / name}: is missing, or changed since the run wrote it; run the same command"
+            " again, which restores it from the stores without any read"
         )
 
 

@@ -207,6 +207,8 @@ def _verified(result: Run, jobs: Sequence[Job], context: RunContext) -> Run:
 def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
     """Runs unfinished examples; if all are finished, runs failed ones again."""
     files = [JobFiles(context.directory, job.pipeline.name, job.task.name) for job in jobs]
+    for of_job in files:
+        of_job.unmark_changed()
     # Only in a finished run. A run that was killed is the same command too: if it retried failures
     # on the way, their reads would join batches of other examples (decision 12).
     retry = all(of_job.is_finished(context.limit) for of_job in files)

@@ -104,7 +104,25 @@ def test_the_faults_of_all_tasks_are_reported_together(config: Path, tmp_path: P
         run(["lead"], ["bad", "worse"], config=[config], out=tmp_path / "out", workers=0)
     files = {fault.file.name for fault in caught.value.faults if fault.file}
     assert files == {"bad.jsonl", "worse.jsonl"}
+    tasks = [_plug_in_task(tmp_path, "yield", "1 / 0"), config]
+    with pytest.raises(UserError, match=r"(?s)bad\.jsonl:1.*ZeroDivisionError"):
+        run(["lead"], ["bad", "t"], config=tasks, out=tmp_path / "out", workers=0)
     assert not (tmp_path / "out").exists()
+
+
+def test_changed_results_of_one_pipeline_are_restored_while_another_has_work(
+    config: Path, tmp_path: Path
+) -> None:
+    """Without a read."""
+    names = ("k=1/rows/statistics.jsonl", "k=2/rows/failures.jsonl")
+    changed, missing = (tmp_path / f"out/mine@retriever.{name}" for name in names)
+    run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
+    content = changed.read_bytes()
+    changed.write_bytes(b"{}\n")
+    missing.unlink()
+    run(["mine"], ["rows"], config=[config], out=tmp_path / "out", workers=0)
+    assert (changed.read_bytes(), missing.read_bytes()) == (content, b"")
+    assert (tmp_path / "log.txt").read_text() == "loaded\n"
 
 
 def test_ask_takes_one_pipeline(config: Path, tmp_path: Path) -> None:
@@ -117,7 +135,7 @@ def test_ask_takes_one_pipeline(config: Path, tmp_path: Path) -> None:
         ask(text, "three", pipeline="mine", config=[config])
 
 
-def _plug_in_task(folder: Path, body: str) -> Path:
+def _plug_in_task(folder: Path, body: str, fingerprint: str = '"1"') -> Path:
     task = f"""
 from dataclasses import dataclass
 from leporello import Document, Example, Span
@@ -131,7 +149,7 @@ class Mine:
         {body}
 
     def fingerprint(self):
-        return "1"
+        return {fingerprint}
 """
     config = 'tasks: {t: {class: "./tasks_of_mine.py:Mine"}}'
     write_files(folder, {"tasks_of_mine.py": task, "tasks.yaml": config})
