@@ -2,7 +2,7 @@
 
 journal/PIPELINE/TASK/00000.sqlite     one store per shard
 PIPELINE/TASK/predictions.jsonl failures.jsonl statistics.jsonl tracebacks/
-PIPELINE/TASK/.merged.json             shards and checksums of these results
+PIPELINE/TASK/.merged.json             numbers and checksums of these results
 """
 
 import json
@@ -78,28 +78,22 @@ class JobFiles:
             and count.examples == count.key.examples > 0
         }
 
-    def merged(self) -> dict[int, StoreCounts]:
-        """Returns the counts of shards that the results contain, by number."""
-        shards = read_mark(self.folder).get("shards", {})
-        return {int(number): StoreCounts(*counts[:2]) for number, counts in shards.items()}
+    @property
+    def mark(self) -> Mapping[str, Any]:
+        """Numbers and checksums of the results; empty if they are out of date or incomplete."""
+        return read_mark(self.folder)
 
     @property
     def is_merged(self) -> bool:
         """Whether the results contain all finished examples."""
-        return all((self.folder / name).exists() for name in RESULTS) and bool(
-            read_mark(self.folder)
-        )
+        return all((self.folder / name).exists() for name in RESULTS) and bool(self.mark)
 
     def is_complete(self, limit: int | None) -> bool:
         """Returns whether the results contain all examples up to a limit; False if not merged."""
         if not self.is_merged:
             return False
-        merged_limit = read_mark(self.folder)["limit"]
+        merged_limit = self.mark["limit"]
         return merged_limit is None or (limit is not None and limit <= merged_limit)
-
-    def is_finished(self, limit: int | None) -> bool:
-        """Returns whether the results are complete, and metrics.json exists."""
-        return (self.folder / METRICS_FILE).exists() and self.is_complete(limit)
 
     def unmark(self) -> None:
         """Marks the results as out of date, before a store changes, which a kill may interrupt."""
@@ -171,35 +165,23 @@ class JobFiles:
         names = (MERGED, *RESULTS, METRICS_FILE, "timings.json", "verify.json", TRACEBACKS)
         return [self.folder / name for name in names]
 
-    def merge(
-        self, summary: Summary, *, limit: int | None, complete: bool, later: JsonTable | None = None
-    ) -> None:
+    def merge(self, summary: Summary, later: JsonTable | None = None) -> None:
         """Writes the results of all finished examples, in the order of the task, in bounded memory.
 
-        Finished examples are added to the summary. `complete` is whether every shard is finished.
-        `later` contains statistics of metrics that are computed after all reads, by example number.
+        Finished examples are added to the summary. `later` contains statistics of metrics that are
+        computed after all reads, by example number.
         """
-        shards: dict[str, JSON] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.unmark()
         with ExitStack() as stack:
             # All are renamed together at the end, so they always have the same examples.
             files = [stack.enter_context(atomically(self.folder / n)).buffer for n in RESULTS]
-            for shard in self.stored_shards():
-                examples = failures = 0
-                for row in finished_in(self.store(shard)):
-                    predictions, failed, statistics = files
-                    # A store has the lines of these files, which need no parsing (decision 49).
-                    (failed if row.failed else predictions).write(row.lines[0])
-                    statistics.write(_scored(row, summary, later))
-                    self._write_traceback(row)
-                    examples, failures = examples + 1, failures + row.failed
-                shards[str(shard)] = [examples, failures]
-        if complete:
-            hashes: dict[str, JSON] = {**checksums(self.folder, RESULTS)}
-            # The mark is written last: without it, a merge that was killed is repeated.
-            write_mark(self.folder, {"limit": limit, "shards": shards, "sha256": hashes})
-        else:
-            self.unmark()
+            predictions, failures, statistics = files
+            for row in self._rows():
+                # A store has the lines of these files, which need no parsing (decision 49).
+                (failures if row.failed else predictions).write(row.lines[0])
+                statistics.write(_scored(row, summary, later))
+                self._write_traceback(row)
 
     def _write_traceback(self, row: FinishedRow) -> None:
         """Writes the traceback of a failure; equal tracebacks are in one file."""
@@ -208,12 +190,14 @@ class JobFiles:
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(row.lines[3])
 
-    def write_metrics(self, row: Mapping[str, JSON]) -> None:
-        """Writes metrics.json, and adds its checksum to those of finished results."""
+    def write_metrics(self, row: Mapping[str, JSON], *, limit: int | None, complete: bool) -> None:
+        """Writes metrics.json; marks the results as up to date if every shard is finished."""
         write_json(self.folder / METRICS_FILE, {**row})
-        if mark := read_mark(self.folder):
-            mark["sha256"] = {**mark["sha256"], **checksums(self.folder, [METRICS_FILE])}
-            write_mark(self.folder, mark)
+        if complete:
+            counts = {name: row[name] for name in ("examples", "failures")}
+            hashes: dict[str, JSON] = {**checksums(self.folder, (*RESULTS, METRICS_FILE))}
+            # The mark is written last: without it, a merge that was killed is repeated.
+            write_mark(self.folder, {"limit": limit, **counts, "sha256": hashes})
 
     def read(self, name: str) -> Mapping[str, Any]:
         """Returns a result file of one JSON object; empty if the run was killed before."""

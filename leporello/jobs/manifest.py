@@ -33,7 +33,7 @@ _LIBRARIES = (
     "transformers",
 )  # fmt: skip
 _log = logging.getLogger("leporello")
-MERGED = ".merged.json"  # file beside the results, with their shards and checksums
+MERGED = ".merged.json"  # file beside the results, with their numbers and checksums
 _SUM = "sum"
 _OLD = {"limit", "shards", "examples", "failures"}  # keys of older marks, without a checksum
 

@@ -66,7 +66,7 @@ class JobGroup:
         built: dict[str, Any] = {}
         self._stages = [job.pipeline.build(built) for job in jobs]
         self._sizes = context.directory.sizes().get(sizes_key(jobs[0].pipeline), {})
-        self._finished = [files.merged() for files in self.files]
+        self._finished: list[dict[int, StoreCounts]] = [{} for _ in jobs]
         for job, files in zip(jobs, self.files, strict=True):
             if files.is_merged or files.stored_shards():
                 # Examples in the stores are reused results too, like those in the cache.
@@ -83,10 +83,9 @@ class JobGroup:
 
     def run(self, *, retry: bool) -> None:
         """Runs the unfinished examples, and the failed ones only to retry them."""
-        has_work = not all(files.is_finished(self.context.limit) for files in self.files)
+        has_work = not all(files.is_complete(self.context.limit) for files in self.files)
         if retry:
-            counts = (counts for finished in self._finished for counts in finished.values())
-            has_work = any(of_shard.failures for of_shard in counts)
+            has_work = any(files.mark.get("failures") for files in self.files)
         if has_work:
             self._check_stores()
             self._run_shards(retry=False)
@@ -269,7 +268,7 @@ class JobGroup:
 
     def _result_of_all(self, index: int) -> Result:
         job, files = self.jobs[index], self.files[index]
-        if files.is_finished(self.context.limit):
+        if files.is_complete(self.context.limit):
             return Result.from_row(files.read(METRICS_FILE))
         summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
         later, stopped = later_statistics(job, files, self.context)
@@ -282,7 +281,7 @@ class JobGroup:
         limit, expected = self.context.limit, self._expected
         if limit is not None and expected is not None and expected < limit:
             limit = None  # the data have fewer examples
-        files.merge(summary, limit=limit, complete=complete, later=later)
+        files.merge(summary, later)
         result = summary.result(
             job.pipeline.name,
             job.task.name,
@@ -290,7 +289,7 @@ class JobGroup:
             normalised=job.pipeline.normalised and normalizer_of(job.source) is not None,
         )
         result = replace(result, reader=readers_of(job.pipeline.resolved()))
-        files.write_metrics(result.row())
+        files.write_metrics(result.row(), limit=limit, complete=complete)
         if self.wrote:
             (files.folder / "verify.json").unlink(missing_ok=True)  # describes older predictions
         if self._shares[index].examples:

@@ -90,9 +90,17 @@ def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None)
         examples = islice(examples_of(counters[0].job.source, task), limit)
         for first, group in by_document(examples):
             group[0].document.use_cache(cache)
-            counted: set[tuple[str, ...]] = set()
+            derived: dict[tuple[str, ...], list[bool]] = {}
             for counter in counters:
-                counter.count(range(first, first + len(group)), group, steps, counted)
+                derived |= counter.count(range(first, first + len(group)), group)
+            for key, cached in derived.items():
+                step = steps.setdefault(key, StagePlan(key[0], key[1]))
+                step.needed += len(cached)
+                step.kept += sum(cached)
+        for counter in counters:
+            counter.planned.steps = tuple(map([*steps].index, counter.steps))
+            for key in counter.steps:
+                steps[key].pipelines.append(counter.planned.pipeline)
         planned |= {counter.job.name: counter.estimated(rates) for counter in counters}
     return RunPlan(tuple(steps.values()), tuple(planned[job.name] for job in jobs))
 
@@ -116,6 +124,7 @@ class _JobCounter:
         # With other settings, nothing that is finished can be reused.
         earlier = () if self.planned.changed else self.files.statistics()
         self.done = {example.number: example.failure is not None for example in earlier}
+        self.steps: tuple[tuple[str, ...], ...] = ()  # keys of what unfinished examples need
         # Whether all passages exist. If not, making them takes reads, and no example is tried.
         self.enriched = True
         self._documents: list[Sequence[Example]] = []  # a sample of those with unfinished examples
@@ -123,38 +132,26 @@ class _JobCounter:
         self._reads: list[tuple[int, int]] = []  # reads and input tokens of the sampled examples
 
     def count(
-        self,
-        numbers: range,
-        group: Sequence[Example],
-        steps: dict[tuple[str, ...], StagePlan],
-        counted: set[tuple[str, ...]],
-    ) -> None:
-        """Counts the examples on a document; steps in `counted` are counted for it already."""
+        self, numbers: range, group: Sequence[Example]
+    ) -> Mapping[tuple[str, ...], list[bool]]:
+        """Counts the examples on a document; returns what they need, and whether it is cached."""
         planned, document = self.planned, group[0].document
         failures = [self.done[number] for number in numbers if number in self.done]
         planned.examples += len(numbers)
         planned.done += len(failures)
         planned.failed += sum(failures)
         if len(failures) == len(numbers):
-            return
+            return {}
         planned.documents += 1
         planned.characters += len(document.text)
-        keys = []
-        for key, cached in self._derived(group):
-            step = steps.setdefault(key, StagePlan(key[0], key[1]))
-            keys.append([*steps].index(key))
-            if planned.pipeline not in step.pipelines:
-                step.pipelines.append(planned.pipeline)
-            if key not in counted:
-                counted.add(key)
-                step.needed += len(cached)
-                step.kept += sum(cached)
-        planned.steps = tuple(keys)
         if len(self._documents) < _DOCUMENTS:
             self._documents.append(group)
         # Reservoir sampling: each document has the same chance, and only four are in memory.
         elif (index := self._random.randrange(planned.documents)) < _DOCUMENTS:
             self._documents[index] = group
+        derived = dict(self._derived(group))
+        self.steps = tuple(derived)
+        return derived
 
     def _derived(self, group: Sequence[Example]) -> Iterator[tuple[tuple[str, ...], list[bool]]]:
         """Yields results that a document needs, by kind and stages, and whether they are cached."""

@@ -211,7 +211,7 @@ def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
         of_job.unmark_changed()
     # Only in a finished run. A run that was killed is the same command too: if it retried failures
     # on the way, their reads would join batches of other examples (decision 12).
-    retry = all(of_job.is_finished(context.limit) for of_job in files)
+    retry = all(of_job.is_complete(context.limit) for of_job in files)
     results: dict[str, Result] = {}
     stopped = ""
     groups = [*job_groups(jobs)]
@@ -252,8 +252,7 @@ def _manifest_row(directory: RunDirectory, job: Job, limit: int | None) -> dict[
     """Returns a job's row; its number of examples includes those that an earlier run finished."""
     names, expected = {"pipeline": job.pipeline.name, "task": job.task.name}, job.expected(limit)
     if expected is not None:
-        merged = JobFiles(directory, **names).merged().values()
-        expected = max(expected, sum(counts.examples for counts in merged))
+        expected = max(expected, JobFiles(directory, **names).mark.get("examples", 0))
     return {**names, "examples": expected, "signature": dict(job.signature)}
 
 
