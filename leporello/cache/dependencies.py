@@ -220,14 +220,14 @@ def library_versions(cls: type, *, has_model: bool) -> Mapping[str, str | None]:
             is_relevant = has_model or package not in _FOR_MODELS
             if not is_own(module) or (is_relevant and package not in _HARMLESS):
                 distributions.update(_distributions(package))
-    return {name: _version(name) for name in sorted(distributions)}
+    return {name: installed_version(name) for name in sorted(distributions)}
 
 
 def _distributions(package: str) -> tuple[str, ...]:
     """Returns the distributions that provide a package, and those that it relies on."""
     expected = _DISTRIBUTIONS.get(package, (package.replace("_", "-"),))
     # The cheap guess first: the complete table takes 0.8 s.
-    if all(map(_version, expected)) or importlib.util.find_spec(package) is None:
+    if all(map(installed_version, expected)) or importlib.util.find_spec(package) is None:
         return expected
     return tuple(_all_distributions().get(package, expected))
 
@@ -236,7 +236,8 @@ _all_distributions = cache(metadata.packages_distributions)  # reads the list of
 
 
 @cache
-def _version(distribution: str) -> str | None:
+def installed_version(distribution: str) -> str | None:
+    """Returns the version of an installed distribution; None if it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

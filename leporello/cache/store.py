@@ -40,10 +40,14 @@ from leporello.core.calls.memory import canonical
 from leporello.core.records import JSON, Index
 
 _SUFFIX = ".safetensors"
-_FILES = {"layouts": "*.jsonl", "ocr": "*.json"}  # files of loaders and tasks, one per entry
 _MODELS = "models"
 # Copies of files at URLs, of runs that were viewed, of files of the hub and of compressed files.
 _REMOTE = ("files", "views", "hub", "unpacked")
+# Entries that are not in `entries`, by kind; `layouts` and `ocr` are files of tasks and loaders.
+_PATTERNS = {
+    "layouts": "*.jsonl", "ocr": "*.json", _MODELS: "[!.]*/",
+    **dict.fromkeys(_REMOTE, "[!.]*/[!.]*/"),
+}  # fmt: skip
 # Also the age at which a partial file counts as left behind: no entry takes an hour to write.
 _HOUR = 3600.0
 
@@ -137,13 +141,8 @@ class Cache:
         """Yields all entries in no particular order, including models and copies."""
         for path in (self.root / "entries").glob(f"v*/*/*/*{_SUFFIX}"):
             yield from _entry(path.parent.parent.name, path)
-        for kind, pattern in _FILES.items():
+        for kind, pattern in _PATTERNS.items():
             for path in (self.root / kind).glob(pattern):
-                yield from _entry(kind, path)
-        for path in (self.root / _MODELS).glob("[!.]*/"):
-            yield from _entry(_MODELS, path)
-        for kind in _REMOTE:
-            for path in (self.root / kind).glob("[!.]*/[!.]*/"):
                 yield from _entry(kind, path)
 
     def surplus(self, keep_bytes: int) -> list[CacheEntry]:

@@ -6,7 +6,8 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from errno import EEXIST
 from functools import partial
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
@@ -143,6 +144,23 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from None
+
+
+def append_rows(path: Path, *rows: JSON) -> None:
+    """Appends rows to a JSON Lines file at once, so that lines of several processes never mix."""
+    if path.exists() and not path.is_file():  # opening a pipe would block
+        raise FileExistsError(EEXIST, "it is not a file")
+    with path.open("ab", buffering=0) as file:
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        file.write("".join(lines).encode(errors="backslashreplace"))
+
+
+def appended_rows(path: Path) -> Iterator[Any]:
+    """Yields the rows that `append_rows` wrote, without a line that a kill cut short."""
+    with suppress(UserError), opened(path) as file:
+        for line in file:
+            with suppress(ValueError):
+                yield json.loads(line)
 
 
 def in_utf8(value: _Json) -> _Json:

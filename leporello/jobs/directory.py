@@ -1,6 +1,5 @@
 """Directory of a run: its name, its lock, and the paths of its files."""
 
-import json
 import os
 import platform
 import re
@@ -15,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from leporello.core.environment.platform import is_alive
 from leporello.core.errors import UserError
-from leporello.core.files import read_json, write_json
+from leporello.core.files import append_rows, read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
 
@@ -105,18 +104,18 @@ class RunDirectory:
 
     def add_worker_row(self, row: Mapping[str, JSON]) -> None:
         """Adds one line at the end of workers.jsonl."""
-        with self.workers.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        append_rows(self.workers, {**row})
 
     def jobs(self) -> dict[tuple[str, str], Mapping[str, JSON]]:
         """Returns the signature of every (pipeline, task) of the run; empty without a run."""
-        return {job: row["signature"] for job, row in self._jobs().items()}
+        return {job: row["signature"] for job, row in self.rows().items()}
 
     def expected(self) -> dict[tuple[str, str], int | None]:
         """Returns the number of examples of every (pipeline, task) of the run; None if unknown."""
-        return {job: row.get("examples") for job, row in self._jobs().items()}
+        return {job: row.get("examples") for job, row in self.rows().items()}
 
-    def _jobs(self) -> dict[tuple[str, str], Mapping[str, Any]]:
+    def rows(self) -> dict[tuple[str, str], Mapping[str, Any]]:
+        """Returns the row of every (pipeline, task) in the manifest; empty without a run."""
         try:
             rows = self._read()["jobs"] if self.manifest.exists() else ()
             jobs = {(row["pipeline"], row["task"]): row for row in rows if row["signature"]}

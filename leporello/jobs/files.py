@@ -67,14 +67,15 @@ class JobFiles:
         stems = (path.stem for path in self.stores.glob(f"*{_STORE}"))
         return sorted(int(stem) for stem in stems if stem.isdecimal())
 
-    def finished(self) -> dict[int, StoreCounts]:
-        """Returns the counts of finished shards by number; checks all rows of the stores."""
+    def finished(self, run: str) -> dict[int, StoreCounts]:
+        """Returns the counts of a run's finished shards by number, without damaged stores."""
+        # Every row is checked, so that a damaged shard runs again instead of failing the merge.
         counts = {shard: counts_in(self.store(shard)) for shard in self.stored_shards()}
         return {
             shard: count
             for shard, count in counts.items()
             # A copied or renamed store would otherwise count as another shard.
-            if (count.key.shard, count.key.form) == (shard, FORM)
+            if (count.key.shard, count.key.run, count.key.form) == (shard, run, FORM)
             and count.examples == count.key.examples > 0
         }
 

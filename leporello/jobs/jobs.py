@@ -101,8 +101,7 @@ def prepare(options: JobOptions) -> list[Job]:
         [
             (point, task.with_split(of_task) if of_task and task.has_splits else task)
             for p, t, of_task in in_suite
-            for task in loaded.tasks_named([t])
-            for point in loaded.select([p])
+            for point, task in loaded.jobs([p], [t])
         ]
         if suite
         else loaded.jobs(pipelines, tasks)

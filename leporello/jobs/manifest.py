@@ -9,11 +9,16 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from leporello.cache.dependencies import Dependencies, dependencies, files_of, signature_of
+from leporello.cache.dependencies import (
+    Dependencies,
+    dependencies,
+    files_of,
+    installed_version,
+    signature_of,
+)
 from leporello.config import PipelineSpec, Spec, TaskSpec
 from leporello.config.metrics import metrics_of, specs_of
 from leporello.core import __version__
@@ -43,13 +48,7 @@ def write_manifest(
 ) -> None:
     """Writes manifest.json and run.yaml; keeps jobs and sizes of earlier runs in the directory."""
     new = {(job["pipeline"], job["task"]) for job in jobs}
-    signatures = directory.jobs()
-    earlier = [
-        {"pipeline": job[0], "task": job[1], "examples": examples, "signature": signatures[job]}
-        for job, examples in directory.expected().items()
-        if job not in new
-    ]
-    rows = [*earlier, *jobs]
+    rows = [*(row for job, row in directory.rows().items() if job not in new), *jobs]
     manifest: dict[str, Any] = {
         **versions(),
         "stores": FORM,
@@ -74,16 +73,9 @@ def versions() -> Mapping[str, JSON]:
         "leporello": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "libraries": {name: installed_version(name) or "not installed" for name in _LIBRARIES},
         "git": _git_revision(),
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _git_revision() -> str:

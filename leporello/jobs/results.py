@@ -231,8 +231,9 @@ class Summary:
         return {way: {**cost} for way, cost in sorted(self._ways.items())}
 
     def result(
-        self, pipeline: str, task: str, *, sees_gold: bool = False, normalised: bool = False
-    ) -> Result:
+        self, pipeline: str, task: str, *, sees_gold: bool = False, normalised: bool = False,
+        reader: str = "",
+    ) -> Result:  # fmt: skip
         """Returns the result of all examples so far; raises UserError if an id occurs twice."""
         import numpy as np
 
@@ -241,9 +242,13 @@ class Summary:
             raise UserError(f"task {task!r} yields an id twice; statistics.jsonl contains all ids")
         scores: dict[str, float] = {}
         for name, metric in self.metrics.items():
+            statistics = self._statistics[name]
             # A mean over only the examples on which a metric did not fail would mislead.
-            if self._statistics[name] and name not in self._faults:
-                scores |= self._aggregate(name, metric)
+            if statistics and name not in self._faults:
+                try:
+                    scores |= metric.aggregate(statistics)
+                except MetricError as error:  # of a plug-in
+                    self._faults[name][str(error)] = len(statistics)
         failures = self.failures.total()
         means = {n: round(fmean(self._shares[n]), 6) if self._shares[n] else 0.0 for n in PARTS}
         return Result(
@@ -256,6 +261,7 @@ class Summary:
             signatures={name: metric.signature for name, metric in self.metrics.items()},
             sees_gold=sees_gold,
             normalised=normalised,
+            reader=reader,
             tuned=len(self._tuned),
             shares=means,
             noted=self._counts["noted"],
@@ -270,15 +276,6 @@ class Summary:
                 for fault, count in counts.most_common(_NOTES)
             },
         )
-
-    def _aggregate(self, name: str, metric: Metric) -> Mapping[str, float]:
-        """Returns the scores of a metric; empty without statistics, and if a plug-in fails."""
-        statistics = self._statistics[name]
-        try:
-            return metric.aggregate(statistics) if statistics else {}
-        except MetricError as error:
-            self._faults[name][str(error)] = len(statistics)
-            return {}
 
 
 def result_tables(results: Sequence[Result]) -> Iterator[ResultTable]:

@@ -133,7 +133,6 @@ class Session:
         self._cache = Cache(cache_directory()) if self.settings.cached else None
         if self._cache:
             self.document.use_cache(self._cache)
-        self._built_readers = BatchReaders(self.stages, self._cache)
 
     @classmethod
     def open(cls, files: Sequence[Path], settings: AskSettings = AskSettings()) -> Session:
@@ -167,13 +166,6 @@ class Session:
             UserError: The model does not exist, or the reader has no model.
         """
         self.stages = self.settings.build(model)
-
-    @property
-    def _readers(self) -> BatchReaders:
-        """Readers of the current stages, which may have been replaced."""
-        if self._built_readers.stages is not self.stages:
-            self._built_readers = BatchReaders(self.stages, self._cache)
-        return self._built_readers
 
     @property
     def follows_up(self) -> bool:
@@ -256,7 +248,7 @@ class Session:
         # Rewritten questions, so that a pronoun is resolved even if its name is further back.
         turns = [f"{answer.question}\n{answer.text}" for _, answer in self.turns[-_BEFORE:]]
         read = Read(("\n".join(turns),), f"{_FOLLOW_UP}\n{question}")
-        [reply] = self._readers.answering.read([read])
+        [reply] = BatchReaders(self.stages, self._cache).answering.read([read])
         text = getattr(reply, "text", "").strip().partition("\n")[0].strip('"“” ')
         # A small model often answers instead of rewriting, without a question mark.
         is_complete = text.endswith("?") or not question.endswith("?")
@@ -304,7 +296,8 @@ class Session:
             # All questions form one shard, so that they share retrieval and batches. No second
             # engine answers programs, agents or libraries (decision 43).
             store = MemoryStore()
-            Rounds(self._readers, store, listener=listener).run(examples)
+            readers = BatchReaders(self.stages, self._cache)
+            Rounds(readers, store, listener=listener).run(examples)
             warn_of_reuse()
             return [example for _, example in sorted(store.finished.items())]
 

@@ -14,7 +14,7 @@ from leporello.core.calls.answers import Certainty, certainty
 from leporello.core.coverage import Span
 from leporello.core.environment.extras import require
 from leporello.core.errors import ConfigError, UserError
-from leporello.core.files import check_own
+from leporello.core.files import atomically, check_own
 from leporello.core.records import JSON, Document
 from leporello.core.table import csv_text
 from leporello.core.yaml.tree import Tree, read_tree
@@ -123,17 +123,17 @@ def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[Extract
 
 def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
     """Writes a table atomically, with each field's value, place and confidence."""
-    part, columns = path.with_name(f".{path.name}.part"), [*_columns(fields, rows)]
+    columns = [*_columns(fields, rows)]
     try:
-        if path.suffix.lower() == ".parquet":
-            import pyarrow.parquet as pq
+        with atomically(path) as file:
+            if path.suffix.lower() == ".parquet":
+                import pyarrow.parquet as pq
 
-            pq.write_table(_arrow(columns), part)
-        else:
+                pq.write_table(_arrow(columns), file.buffer)
+                return
             names, _, cells = zip(*columns, strict=True)
             lines = (map(as_answer, row) for row in zip(*cells, strict=True))
-            part.write_text(csv_text([names, *lines]), encoding="utf-8", newline="")
-        part.replace(path)
+            file.write(csv_text([names, *lines]))
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -5,7 +5,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any
@@ -87,17 +87,10 @@ class JobGroup:
         if retry:
             has_work = any(files.mark.get("failures") for files in self.files)
         if has_work:
-            self._check_stores()
+            self._finished = [*map(JobFiles.finished, self.files, self._runs)]
             self._run_shards(retry=False)
         if has_work and retry:
             self._run_shards(retry=True)
-
-    def _check_stores(self) -> None:
-        """Counts the finished shards, without those whose store is damaged or lost."""
-        for index, files in enumerate(self.files):
-            finished, run = files.finished(), self._runs[index]
-            # Every row is checked, so that a damaged shard runs again instead of failing the merge.
-            self._finished[index] = {n: c for n, c in finished.items() if c.key.run == run}
 
     def close(self) -> list[Result]:
         """Writes the result files from the finished examples, even if some are missing."""
@@ -262,9 +255,7 @@ class JobGroup:
             "%s: scores the first %d of %d finished examples (--limit); %s has all of them",
             job.name, limit, result.examples, files.folder,
         )  # fmt: skip
-        facts = {name: getattr(result, name) for name in ("sees_gold", "normalised")}
-        limited = summary.result(job.pipeline.name, job.task.name, **facts)
-        return replace(limited, reader=result.reader)
+        return self._summarised(index, summary)
 
     def _result_of_all(self, index: int) -> Result:
         job, files = self.jobs[index], self.files[index]
@@ -282,13 +273,7 @@ class JobGroup:
         if limit is not None and expected is not None and expected < limit:
             limit = None  # the data have fewer examples
         files.merge(summary, later)
-        result = summary.result(
-            job.pipeline.name,
-            job.task.name,
-            sees_gold=any(map(sees_gold, self._stages[index].all())),
-            normalised=job.pipeline.normalised and normalizer_of(job.source) is not None,
-        )
-        result = replace(result, reader=readers_of(job.pipeline.resolved()))
+        result = self._summarised(index, summary)
         files.write_metrics(result.row(), limit=limit, complete=complete)
         if self.wrote:
             (files.folder / "verify.json").unlink(missing_ok=True)  # describes older predictions
@@ -296,6 +281,16 @@ class JobGroup:
             write_json(files.folder / "timings.json", self._timings(index))
             self._record_timings(index)
         return result
+
+    def _summarised(self, index: int, summary: Summary) -> Result:
+        job = self.jobs[index]
+        return summary.result(
+            job.pipeline.name,
+            job.task.name,
+            sees_gold=any(map(sees_gold, self._stages[index].all())),
+            normalised=job.pipeline.normalised and normalizer_of(job.source) is not None,
+            reader=readers_of(job.pipeline.resolved()),
+        )
 
     def _fetch_stores(self) -> None:
         """Downloads the stores that workers on other machines uploaded to the run's URL."""

@@ -4,15 +4,13 @@ A file with one line per example stores the statistics, so that an interrupted r
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from leporello.config.metrics import metrics_of
 from leporello.core.environment.json_table import JsonTable
 from leporello.core.errors import Stopped, UserError
-from leporello.core.files import read_rows
+from leporello.core.files import append_rows, appended_rows
 from leporello.core.hashing import digest
 from leporello.core.records import Document, Example
 from leporello.engine.progress import Progress
@@ -33,14 +31,13 @@ def later_statistics(job: Job, files: JobFiles, context: RunContext) -> tuple[Js
     all_metrics = metrics_of(job.metrics).items()
     if not (metrics := {name: metric for name, metric in all_metrics if is_later(metric)}):
         return table, ""
-    stored = _stored_statistics(files.later)
+    stored = JsonTable()
+    for row in appended_rows(files.later):
+        stored.add(row["key"], row["statistics"])
     examples = enumerate(checked(job.source.examples, job.task.name))
     title = f"{', '.join(metrics)} of {job.name}"
     files.folder.mkdir(parents=True, exist_ok=True)
-    with (
-        Progress(title, job.expected(context.limit)) as progress,
-        files.later.open("a", encoding="utf-8") as file,
-    ):
+    with Progress(title, job.expected(context.limit)) as progress:
         for finished in files.examples():
             number = finished.number
             text = finished.prediction["prediction"] if finished.prediction else ""
@@ -53,23 +50,10 @@ def later_statistics(job: Job, files: JobFiles, context: RunContext) -> tuple[Js
                     return table, str(reason)
                 example = next(candidate for index, candidate in examples if index == number)
                 statistics = _statistics(metrics, text, example)
-                file.write(json.dumps({"key": key, "statistics": statistics}) + "\n")
-                file.flush()
+                append_rows(files.later, {"key": key, "statistics": statistics})
             table.add(number, statistics)
             progress.example()
     return table, ""
-
-
-def _stored_statistics(path: Path) -> JsonTable:
-    """Returns the statistics in a file, after removing a last line that a kill cut short."""
-    stored = JsonTable()
-    if path.exists():
-        with path.open("rb+") as file:
-            # Otherwise the next line would be appended to the half line, and both would be lost.
-            file.truncate(sum(len(line) for line in file if line.endswith(b"\n")))
-        for row in read_rows(path):
-            stored.add(row["key"], row["statistics"])
-    return stored
 
 
 def _statistics(metrics: Mapping[str, Metric], text: str, example: Example) -> dict[str, Any]:

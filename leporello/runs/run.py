@@ -128,8 +128,7 @@ def run(options: RunOptions) -> Run:
         job.placement.check()
     cache = Cache(cache_directory()) if options.cached else None
     path = job_directory(jobs, options.directory)
-    is_suite = options.suite and isinstance(path, Path)
-    finished_runs = finished_beside(path, jobs, limit) if is_suite else {}
+    finished_runs = finished_beside(path, jobs, limit) if options.suite else {}
     for name, finished_run in finished_runs.items():
         _log.info("%s is finished in %s", name, finished_run)
     jobs = [job for job in jobs if job.name not in finished_runs]

@@ -3,19 +3,17 @@
 `LEPORELLO_CACHE/timings.jsonl` has one line per run and stage; the last lines of a stage are used.
 """
 
-import json
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from errno import EEXIST
 from pathlib import Path
 from statistics import median
 
 from leporello.config import PipelineSpec
+from leporello.core.files import append_rows, appended_rows
 from leporello.core.hashing import digest
 from leporello.core.protocols import ANSWER
-from leporello.core.records import JSON
 
 _FILE = "timings.jsonl"
 # Machines and libraries change, so older runs would mislead; the median ignores a busy one.
@@ -45,13 +43,9 @@ def record_timing(root: Path, key: str, unit: str, count: int, seconds: float) -
     if not count:
         return
     path = root / _FILE
-    row: dict[str, JSON] = {"stage": key, "unit": unit, "count": count, "seconds": seconds}
-    line = json.dumps(row).encode() + b"\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _check(path)
-        with path.open("ab", buffering=0) as file:
-            file.write(line)  # in one call, so lines of two processes do not mix
+        append_rows(path, {"stage": key, "unit": unit, "count": count, "seconds": seconds})
     except OSError as error:
         _log.warning("%s: timings for `plan` cannot be stored: %s", path, error.strerror)
 
@@ -59,18 +53,8 @@ def record_timing(root: Path, key: str, unit: str, count: int, seconds: float) -
 def timed_rates(root: Path) -> Mapping[tuple[str, str], float]:
     """Returns the median seconds per unit in the last runs, by stage and unit."""
     rates: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    with suppress(OSError):  # the file is missing or not readable
-        _check(root / _FILE)
-        for line in (root / _FILE).read_bytes().splitlines():
-            # A kill may cut a line.
-            with suppress(ValueError, KeyError, TypeError, ZeroDivisionError):
-                row = json.loads(line)
-                rates[row["stage"], row["unit"]].append(row["seconds"] / row["count"])
+    for row in appended_rows(root / _FILE):
+        with suppress(KeyError, TypeError, ZeroDivisionError):
+            rates[row["stage"], row["unit"]].append(row["seconds"] / row["count"])
     # A median, since one run on a busy machine must not change the estimates.
     return {key: median(values[-_LAST:]) for key, values in rates.items()}
-
-
-def _check(path: Path) -> None:
-    """Raises OSError if the path is a pipe, since opening it would block."""
-    if path.exists() and not path.is_file():
-        raise FileExistsError(EEXIST, "it is not a file")

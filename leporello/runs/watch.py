@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leporello.core.files import Stamp, read_rows, stamp
+from leporello.core.files import Stamp, appended_rows, stamp
 from leporello.engine.database import StoreCounts, counts_in, finished_in
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
@@ -56,7 +56,7 @@ class Watch:
 
     def look(self) -> list[JobProgress]:
         """Returns the current progress of each pipeline on each task."""
-        rows = read_rows(self.directory.workers) if self.directory.workers.exists() else ()
+        rows = appended_rows(self.directory.workers)
         died_rows = (row for row in rows if row["outcome"] == "died")
         died = Counter((name, row["task"]) for row in died_rows for name in row["pipelines"])
         signatures = self.directory.jobs()

@@ -24,6 +24,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from leporello.core.errors import UserError
+from leporello.core.files import append_rows, appended_rows
 from leporello.storage.location import (
     LOCK,
     PARTIAL,
@@ -148,16 +149,12 @@ class RemoteRun:
 
     def _copied(self) -> dict[str, str | int]:
         marks: dict[str, str | int | None] = {}
-        ledger = self.directory / _LEDGER
-        for line in ledger.read_bytes().splitlines() if ledger.exists() else ():
-            with suppress(ValueError):  # an incomplete line of a process that was killed
-                marks |= json.loads(line)
+        for row in appended_rows(self.directory / _LEDGER):
+            marks |= row
         return {name: mark for name, mark in marks.items() if mark is not None}
 
     def _record(self, marks: Mapping[str, str | int | None]) -> None:
-        with (self.directory / _LEDGER).open("ab", buffering=0) as file:
-            # One unbuffered append, so lines of several processes never mix.
-            file.write(b"".join(json.dumps({name: marks[name]}).encode() + b"\n" for name in marks))
+        append_rows(self.directory / _LEDGER, *({name: mark} for name, mark in marks.items()))
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from command_line import ROOT
 from leporello.cache.dependencies import (
     _all_distributions,
     _content,
-    _version,
     dependencies,
     fingerprint,
+    installed_version,
     library_versions,
     signature_of,
 )
@@ -153,7 +153,7 @@ def test_a_missing_model_is_reported(tmp_path: Path) -> None:
 def versions(monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: changed.get(name, real(name)))
-    _version.cache_clear()
+    installed_version.cache_clear()
     library_versions.cache_clear()
 
 
@@ -177,7 +177,7 @@ def test_only_libraries_that_affect_results_count(
     assert key_of(stage()) == before
     versions(monkeypatch, **{matters: "99"})
     assert key_of(stage()) == {**before, "libraries": {**before["libraries"], matters: "99"}}
-    _version.cache_clear()
+    installed_version.cache_clear()
     library_versions.cache_clear()
 
 

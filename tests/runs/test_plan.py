@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from command_line import HERE, leporello, write_files
 
-from leporello.cache.dependencies import _version, library_versions
+from leporello.cache.dependencies import installed_version, library_versions
 from leporello.cache.store import Cache
 from leporello.core.errors import UserError
 from leporello.core.files import cache_directory
@@ -114,13 +114,13 @@ def test_another_library_version_differs(config: Path, monkeypatch: pytest.Monke
     numpy = f"libraries.numpy: {real('numpy')!r} -> '99'"
     for library, changes, cached in (("torch", (), [10, 10]), ("numpy", (numpy,), [0, 0])):
         monkeypatch.setattr(metadata, "version", lambda n, x=library: "99" if n == x else real(n))
-        _version.cache_clear()
+        installed_version.cache_clear()
         library_versions.cache_clear()
         assert [step.kept for step in _plan(config, out=config.parent / "fresh").steps] == cached
         assert _plan(config, out=out).jobs[0].changed == changes
     with pytest.raises(UserError, match=re.escape(f"mine on rows: {numpy}")):
         run(["mine"], config=[config], out=out, workers=0)
-    _version.cache_clear()
+    installed_version.cache_clear()
     library_versions.cache_clear()
 
 
