@@ -7,10 +7,12 @@ import dataclasses
 import hashlib
 import importlib.util
 import json
+import logging
 import os
 import platform
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
@@ -30,6 +32,7 @@ from leporello.core.annotations import (
 from leporello.core.calls.memory import SCALARS, UnknownParametersError, facts_of, parameters_of
 from leporello.core.environment.classes import find_class
 from leporello.core.errors import UserError
+from leporello.core.files import append_rows, appended_rows
 from leporello.core.protocols import BACKEND
 from leporello.core.records import JSON
 from leporello.models.locate import content_fingerprint, model_fingerprint
@@ -51,7 +54,8 @@ _DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
     "transformers": ("transformers", "tokenizers"),
 }
 
-UNDECLARED = "undeclared"  # key in recipes: names of plug-in classes without `depends_on`
+_UNDECLARED = "undeclared.jsonl"  # file in the cache: plug-in classes that commands have used
+_log = logging.getLogger("leporello")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,6 @@ class Dependencies:
     files: Mapping[str, str]  # content hashes by path, of `Path` parameters
     libraries: Mapping[str, str | None]  # versions by distribution; None if not installed
     declared: Mapping[str, str] = field(default_factory=dict)  # hashes by `depends_on` entry
-    undeclared: Sequence[str] = ()  # names of plug-in classes without `depends_on`
 
     def key(self) -> dict[str, JSON]:
         """Returns the part of a cache key that covers dependencies, including the machine."""
@@ -78,9 +81,7 @@ class Dependencies:
         # A run's signature omits the machine: workers may differ from the driver (decision 30).
         if self.models:  # the last digits of a model's numbers differ between machines
             values["machine"] = _machine()
-        optional: dict[str, JSON] = {
-            "files": {**self.files}, "depends_on": {**self.declared}, UNDECLARED: [*self.undeclared]
-        }  # fmt: skip
+        optional: dict[str, JSON] = {"files": {**self.files}, "depends_on": {**self.declared}}
         return values | {name: value for name, value in optional.items() if value}
 
 
@@ -134,7 +135,6 @@ def dependencies(
         files_of(parameters.values()),
         libraries,
         _declared(classes),
-        undeclared(classes),
     )
 
 
@@ -244,15 +244,40 @@ def installed_version(distribution: str) -> str | None:
         return None
 
 
-def undeclared(classes: Iterable[type]) -> list[str]:
-    """Returns the names of the plug-in classes that lack `depends_on`."""
-    return [
-        # Results of a class that is not repeatable are never reused, so it needs no declaration.
-        public_name(cls) or cls.__qualname__
-        for cls in classes
-        # `depends_on = ()` counts, as it states the absence of such files.
-        if not (is_own(cls.__module__) or hasattr(cls, "depends_on")) and is_repeatable(cls)
-    ]
+def warn_of_reuse(
+    root: Path | None, stages: Iterable[tuple[type, Mapping[str, object]]], *, resumed: bool = False
+) -> None:
+    """Warns of plug-in classes without `depends_on` whose results of an earlier command are reused.
+
+    Takes classes with their parameters. `root` is the cache, None if the command uses none; a
+    `resumed` run reuses results without it.
+    """
+    path = root and root / _UNDECLARED
+    earlier = [*appended_rows(path)] if path else []
+    classes = (c for cls, parameters in stages for c in (cls, *own_backends(cls, parameters)))
+    for cls in dict.fromkeys(classes):
+        # `depends_on = ()` counts, as it states the absence of such files. Results of a class that
+        # is not repeatable are never reused.
+        if is_own(cls.__module__) or hasattr(cls, "depends_on") or not is_repeatable(cls):
+            continue
+        row: JSON = [name := public_name(cls) or cls.__qualname__, source_hash(cls)]
+        if resumed or row in earlier:
+            _warn_of_reuse(name)
+        elif path:
+            with suppress(OSError):  # the cache may be read-only
+                path.parent.mkdir(parents=True, exist_ok=True)
+                append_rows(path, row)
+
+
+@cache
+def _warn_of_reuse(name: str) -> None:
+    # The only sign of an undeclared file (decision 48).
+    _log.warning(
+        "%s does not declare depends_on: its results are reused, even if a file or variable"
+        ' that it reads has changed; list these, depends_on = ("words.txt", "env:LANGUAGE"),'
+        " or declare that there are none, depends_on = ()",
+        name,
+    )
 
 
 # -- fingerprints ----------------------------------------------------------------------------------

@@ -6,9 +6,6 @@ KEY is the hash of the entry's recipe: JSON of everything that the entry depends
 contains the recipe too. Files contain arrays and JSON in the safetensors format, never code.
 A file is written under a temporary name and renamed, so that any number of processes can share a
 cache. A checksum covers all of its bytes.
-
-Each plug-in class without `depends_on` whose results are reused triggers one warning. Workers
-only collect the names; the process that the user started prints every name once.
 """
 
 from __future__ import annotations
@@ -19,13 +16,13 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from leporello.cache.dependencies import UNDECLARED, fingerprint
+from leporello.cache.dependencies import fingerprint
 from leporello.cache.entry import (
     PARTIAL,
     DamagedEntryError,
@@ -52,10 +49,6 @@ _PATTERNS = {
 _HOUR = 3600.0
 
 _log = logging.getLogger("leporello")
-
-
-_collected: dict[str, None] = {}
-_printed: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +96,6 @@ class Cache:
             with suppress(OSError):  # the folder may be read-only
                 os.utime(path)
         register(self.root)
-        collect_reuse(_names({**key}))
         return value
 
     def put(self, kind: str, key: Mapping[str, JSON], value: Index) -> bool:
@@ -209,38 +201,3 @@ def _remove_partial(root: Path) -> None:
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _HOUR:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def collect_reuse(names: Iterable[str]) -> None:
-    """Collects the names of plug-in classes whose results are reused."""
-    _collected.update(dict.fromkeys(names))
-
-
-def collected() -> tuple[str, ...]:
-    """Returns the names that were collected in this process."""
-    return tuple(_collected)
-
-
-def warn_of_reuse() -> None:
-    """Warns of each collected class once per process."""
-    # The only sign of an undeclared file (decision 48).
-    for name in _collected.keys() - _printed:
-        _printed.add(name)
-        _log.warning(
-            "%s does not declare depends_on: its results are reused, even if a file or variable"
-            ' that it reads has changed; list these, depends_on = ("words.txt", "env:LANGUAGE"),'
-            " or declare that there are none, depends_on = ()",
-            name,
-        )
-
-
-def _names(recipe: JSON) -> Iterator[str]:
-    if isinstance(recipe, Mapping):
-        for key, value in recipe.items():
-            if key == UNDECLARED and isinstance(value, Sequence):
-                yield from map(str, value)
-            else:
-                yield from _names(value)
-    elif isinstance(recipe, list):
-        for value in recipe:
-            yield from _names(value)

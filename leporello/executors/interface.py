@@ -137,7 +137,6 @@ class ShardResult:
     pipelines: Mapping[int, PipelineShare] = field(default_factory=dict)  # shares, by index
     error: str = ""  # reason, unless the shard is finished
     spent: Mapping[str, Ledger] = field(default_factory=dict)  # since its last result, by role
-    reused: tuple[str, ...] = ()  # plug-in classes without `depends_on` in reused results
     sizes: Mapping[str, int] = field(default_factory=dict)  # answer to `FIND_SIZES`
 
     def row(self, names: Sequence[str], task: str) -> dict[str, JSON]:

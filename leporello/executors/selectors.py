@@ -9,7 +9,6 @@ from multiprocessing import get_context
 from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import Self, TypeAlias
 
-from leporello.cache.store import collect_reuse, collected
 from leporello.core.records import Document, Example, Hit
 from leporello.engine.failures import ExampleError, be_watched
 from leporello.engine.selection import Selection, select_document
@@ -79,11 +78,10 @@ class Selectors:
         self, document: OpenedDocument, future: Future[bytes]
     ) -> tuple[OpenedDocument, dict[int, Selected]]:
         try:
-            selected, reused = load(future.result())
+            selected = load(future.result())
         except BrokenProcessPool:
             # The worker exits too, because only deaths of workers are counted against an operation.
             raise SystemExit("a process that selects for this worker has died") from None
-        collect_reuse(reused)
         source = document.examples[0].document
         return document, {
             place: ([_selection(source, result) for result in spans], seconds)
@@ -131,7 +129,7 @@ def _select(work: bytes) -> bytes:
         started = monotonic()
         selections = select_document(_pipelines.stages[place], examples, timeout)
         selected[place] = [*map(_spans, selections)], monotonic() - started
-    return dump((selected, collected()))
+    return dump(selected)
 
 
 def _spans(selection: Selection | ExampleError) -> _Spans | ExampleError:

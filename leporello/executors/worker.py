@@ -14,7 +14,6 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import Any
 
-from leporello.cache.store import collected
 from leporello.core.calls.budget import Ledger
 from leporello.core.calls.contracts import batching_of, load_models
 from leporello.core.environment.classes import REMAPPED_PATHS
@@ -143,7 +142,7 @@ class ShardWorker:
 
     def _finish(self, run: ShardRun) -> ShardResult:
         result = run.finish()
-        result.spent, result.reused = self._newly_spent(), collected()
+        result.spent = self._newly_spent()
         self._open_runs.remove(run)
         self._listener.flush()  # report counts before the result
         return result

@@ -10,7 +10,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from leporello.cache.store import Cache, warn_of_reuse
+from leporello.cache.dependencies import warn_of_reuse
+from leporello.cache.store import Cache
 from leporello.config import Config, Pipeline, load_config, loader_of
 from leporello.config.loading import check_files
 from leporello.core.calls.answers import as_text, items_of
@@ -75,6 +76,9 @@ class AskSettings(AskOptions):
                     f" {spec.name} needs {needed}, which only a task gives; use `run`, or another"
                     f" pipeline, such as {loaded.default_pipeline}"
                 )
+        if self.cached:
+            stages = ((spec.cls, spec.arguments()) for spec in points[0].all_specs())
+            warn_of_reuse(cache_directory(), stages)
         return points[0].build()
 
     def document(self, files: Sequence[Path]) -> Document:
@@ -298,7 +302,6 @@ class Session:
             store = MemoryStore()
             readers = BatchReaders(self.stages, self._cache)
             Rounds(readers, store, listener=listener).run(examples)
-            warn_of_reuse()
             return [example for _, example in sorted(store.finished.items())]
 
 

@@ -10,9 +10,7 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
-from leporello.cache.dependencies import undeclared
 from leporello.cache.source_code import source_hash
-from leporello.cache.store import collect_reuse
 from leporello.config.metrics import metrics_of, own_metrics
 from leporello.core.calls.budget import SharedBudget
 from leporello.core.calls.contracts import batching_of, sees_gold
@@ -67,10 +65,6 @@ class JobGroup:
         self._stages = [job.pipeline.build(built) for job in jobs]
         self._sizes = context.directory.sizes().get(sizes_key(jobs[0].pipeline), {})
         self._finished: list[dict[int, StoreCounts]] = [{} for _ in jobs]
-        for job, files in zip(jobs, self.files, strict=True):
-            if files.is_merged or files.stored_shards():
-                # Examples in the stores are reused results too, like those in the cache.
-                collect_reuse(undeclared(spec.cls for spec in job.pipeline.all_specs()))
         self._expected = jobs[0].expected(context.limit)
         self.wrote = False
         self.stopped = ""
@@ -187,7 +181,6 @@ class JobGroup:
         """Adds a worker's result for a shard to the counts and budgets."""
         for role, spent in result.spent.items():
             self._budgets[role].spent += spent
-        collect_reuse(result.reused)
         if result.outcome == "spent":
             if any(budget.is_spent for budget in self._budgets.values()):
                 raise BudgetSpentError(result.error)

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leporello.cache.store import Cache, warn_of_reuse
+from leporello.cache.dependencies import warn_of_reuse
+from leporello.cache.store import Cache
 from leporello.core.errors import Stopped, UserError, counted
 from leporello.core.files import cache_directory, read_rows
 from leporello.core.hashing import differences
@@ -137,6 +138,7 @@ def run(options: RunOptions) -> Run:
     signals = options.interrupts or Interrupts()
     with _locked(path) as (directory, remote), signals:
         _compare(directory, jobs, limits, update=options.update)
+        _warn_of_reuse(directory, jobs, cache)
         rows = [_manifest_row(directory, job, limit) for job in jobs]
         write_manifest(directory, rows, asdict(limits))
 
@@ -151,7 +153,6 @@ def run(options: RunOptions) -> Run:
             result = _run_all(jobs, context)
             if options.verify and not result.stopped:
                 result = _verified(result, jobs, context)
-    warn_of_reuse()
     return result
 
 
@@ -245,6 +246,14 @@ def _check_limits(limits: Limits, limit: int | None, max_failures: float | None)
             raise UserError(f"example_timeout must be above 0, got {limits.example_timeout}")
         with time_limit(limits.example_timeout):  # raises an error where limits are unsupported
             pass
+
+
+def _warn_of_reuse(directory: RunDirectory, jobs: Sequence[Job], cache: Cache | None) -> None:
+    specs = (spec for job in jobs for spec in job.pipeline.all_specs())
+    files = (JobFiles(directory, job.pipeline.name, job.task.name) for job in jobs)
+    resumed = any(of_job.stored_shards() for of_job in files)
+    stages = ((spec.cls, spec.arguments()) for spec in specs)
+    warn_of_reuse(cache.root if cache else None, stages, resumed=resumed)
 
 
 def _manifest_row(directory: RunDirectory, job: Job, limit: int | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import typer
 
-from leporello.cache import store
+from leporello.cache import dependencies
 from leporello.cli import application, main
 from leporello.core.environment import process
 
@@ -63,12 +63,12 @@ def _command_state(words: list[str], folder: Path, err: TextIO) -> Iterator[None
     logs, handlers = logging.getLogger(), {n: signal.getsignal(n) for n in process.SIGNALS}
     handled, modules = logs.handlers, {*sys.modules}
     logs.handlers = []
+    dependencies._warn_of_reuse.cache_clear()
     with (
         chdir(folder),
         patch.dict(os.environ, {"COLUMNS": "200"}),
         patch.multiple(sys, argv=words, path=[*_PATH], unraisablehook=sys.unraisablehook),
         patch.multiple(process, _first=0, _is_command=False),
-        patch.multiple(store, _collected={}, _printed=set()),
         patch.multiple(warnings, formatwarning=None, showwarning=partial(_show, err)),
         patch("os._exit", _raise_exit),
     ):
