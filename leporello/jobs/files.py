@@ -7,13 +7,12 @@ PIPELINE/TASK/.merged.json             numbers and checksums of these results
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leporello.core.environment.json_table import JsonTable
 from leporello.core.errors import UserError
 from leporello.core.files import atomically, read_json, read_rows, write_json
 from leporello.core.passages import from_table
@@ -114,7 +113,7 @@ class JobFiles:
             rows = read_rows(self.folder / "statistics.jsonl")
             yield from map(ExampleStatistics.from_row, rows)
         else:
-            yield from (row.statistics for row in self._rows())
+            yield from (row.statistics for row in self.rows())
 
     def examples(self) -> Iterator[FinishedRow]:
         """Yields all finished examples, in the order of the task.
@@ -123,11 +122,11 @@ class JobFiles:
             UserError: A file is damaged, or changed since it was written.
         """
         if not self.is_merged:
-            yield from self._rows()
+            yield from self.rows()
             return
         check_results(self.folder, *RESULTS)
         has_stores = bool(self.stored_shards())  # a run of version 0.2 has none, and no reads
-        stored = ((row.number, row.lines[1]) for row in self._rows())
+        stored = ((row.number, row.lines[1]) for row in self.rows())
         with ExitStack() as stack:
             files = [stack.enter_context((self.folder / name).open("rb")) for name in RESULTS]
             predictions, failures, statistics = files
@@ -155,7 +154,8 @@ class JobFiles:
                 return from_table(document, row)
         return ()
 
-    def _rows(self) -> Iterator[FinishedRow]:
+    def rows(self) -> Iterator[FinishedRow]:
+        """Yields all finished examples as the stores have them, in the order of the task."""
         for shard in self.stored_shards():
             yield from finished_in(self.store(shard))
 
@@ -166,22 +166,19 @@ class JobFiles:
         names = (MERGED, *RESULTS, METRICS_FILE, "timings.json", "verify.json", TRACEBACKS)
         return [self.folder / name for name in names]
 
-    def merge(self, summary: Summary, later: JsonTable | None = None) -> None:
-        """Writes the results of all finished examples, in the order of the task, in bounded memory.
-
-        Finished examples are added to the summary. `later` contains statistics of metrics that are
-        computed after all reads, by example number.
-        """
+    def merge(self, summary: Summary, rows: Iterable[FinishedRow]) -> None:
+        """Writes the results of all finished examples, and adds them to the summary."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.unmark()
         with ExitStack() as stack:
             # All are renamed together at the end, so they always have the same examples.
             files = [stack.enter_context(atomically(self.folder / n)).buffer for n in RESULTS]
             predictions, failures, statistics = files
-            for row in self._rows():
+            for row in rows:
                 # A store has the lines of these files, which need no parsing (decision 49).
                 (failures if row.failed else predictions).write(row.lines[0])
-                statistics.write(_scored(row, summary, later))
+                statistics.write(row.lines[2])
+                summary.add(row.statistics)
                 self._write_traceback(row)
 
     def _write_traceback(self, row: FinishedRow) -> None:
@@ -211,15 +208,3 @@ class JobFiles:
         """Removes all stores and results."""
         shutil.rmtree(self.stores, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _scored(row: FinishedRow, summary: Summary, later: JsonTable | None) -> bytes:
-    """Adds an example to the summary, and returns its line of statistics.jsonl."""
-    line = row.lines[2]
-    statistics = ExampleStatistics.from_row(json.loads(line))
-    if later and (added := later.get(row.number)):
-        statistics = replace(statistics, statistics={**statistics.statistics, **added})
-        plain = json.dumps(statistics.row(), ensure_ascii=False)
-        line = plain.encode(errors="backslashreplace") + b"\n"
-    summary.add(statistics)
-    return line

@@ -36,7 +36,7 @@ from leporello.jobs.manifest import readers_of
 from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.models.locate import size
-from leporello.runs.later import later_statistics
+from leporello.runs.later import LaterMetrics
 from leporello.runs.timings import reading_key, record_timing, selecting_key, sizes_key
 
 _log = logging.getLogger("leporello")
@@ -255,17 +255,17 @@ class JobGroup:
         if files.is_complete(self.context.limit):
             return Result.from_row(files.read(METRICS_FILE))
         summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
-        later, stopped = later_statistics(job, files, self.context)
-        self.stopped = self.stopped or stopped
+        later = LaterMetrics(job, files, self.context)
+        files.merge(summary, later.rows())
+        self.stopped = self.stopped or later.stopped
         complete = self._is_complete(index)
         # The records decide: stages can end their process with status 0 (decision 40).
         if not complete and not self.stopped:  # even if workers and stages report success
             self.stopped = "examples have neither a prediction nor a failure"
-        complete &= not stopped
+        complete &= not later.stopped
         limit, expected = self.context.limit, self._expected
         if limit is not None and expected is not None and expected < limit:
             limit = None  # the data have fewer examples
-        files.merge(summary, later)
         result = self._summarised(index, summary)
         files.write_metrics(result.row(), limit=limit, complete=complete)
         if self.wrote:

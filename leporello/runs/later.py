@@ -3,8 +3,9 @@
 A file with one line per example stores the statistics, so that an interrupted run resumes.
 """
 
-import dataclasses
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from leporello.config.metrics import metrics_of
@@ -14,7 +15,7 @@ from leporello.core.files import append_rows, appended_rows
 from leporello.core.hashing import digest
 from leporello.core.records import Document, Example
 from leporello.engine.progress import Progress
-from leporello.engine.results.finished import empty_prediction
+from leporello.engine.results.finished import FinishedRow, empty_prediction
 from leporello.engine.task_examples import checked
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, RunContext
@@ -22,45 +23,63 @@ from leporello.metrics import GoldError, Metric
 from leporello.metrics.protocol import is_later
 
 
-def later_statistics(job: Job, files: JobFiles, context: RunContext) -> tuple[JsonTable, str]:
-    """Returns the statistics of metrics that are computed after all reads, by example number.
+class LaterMetrics:
+    """Metrics of a job that are computed after all reads."""
 
-    Missing ones are computed. The second value is the reason for an early stop, or empty.
-    """
-    table = JsonTable()
-    all_metrics = metrics_of(job.metrics).items()
-    if not (metrics := {name: metric for name, metric in all_metrics if is_later(metric)}):
-        return table, ""
-    stored = JsonTable()
-    for row in appended_rows(files.later):
-        stored.add(row["key"], row["statistics"])
-    examples = enumerate(checked(job.source.examples, job.task.name))
-    title = f"{', '.join(metrics)} of {job.name}"
-    files.folder.mkdir(parents=True, exist_ok=True)
-    with Progress(title, job.expected(context.limit)) as progress:
-        for finished in files.examples():
-            number = finished.number
-            text = finished.prediction["prediction"] if finished.prediction else ""
-            # By prediction too: after a retry or an update the old statistics must not count.
-            key = digest([number, text, *metrics])
-            if (statistics := stored.get(key)) is None:
-                try:
-                    context.check(progress)
-                except Stopped as reason:
-                    return table, str(reason)
-                example = next(candidate for index, candidate in examples if index == number)
-                statistics = _statistics(metrics, text, example)
-                append_rows(files.later, {"key": key, "statistics": statistics})
-            table.add(number, statistics)
-            progress.example()
-    return table, ""
+    def __init__(self, job: Job, files: JobFiles, context: RunContext) -> None:
+        """Reads the statistics that an interrupted run has computed."""
+        self.job, self.files, self.context = job, files, context
+        self.stopped = ""  # reason why the run stopped before all statistics were computed
+        all_metrics = metrics_of(job.metrics).items()
+        self._metrics = {name: metric for name, metric in all_metrics if is_later(metric)}
+        self._examples = enumerate(checked(job.source.examples, job.task.name))
+        self._stored = JsonTable()
+        for row in appended_rows(files.later):
+            self._stored.add(row["key"], row["statistics"])
+
+    def rows(self) -> Iterator[FinishedRow]:
+        """Yields the finished examples with statistics of these metrics, until the run stops."""
+        if not self._metrics:
+            yield from self.files.rows()
+            return
+        title = f"{', '.join(self._metrics)} of {self.job.name}"
+        with Progress(title, self.job.expected(self.context.limit)) as progress:
+            for row in self.files.rows():
+                text = row.prediction["prediction"] if row.prediction else ""
+                # By prediction too: after a retry or an update the old statistics must not count.
+                key = digest([row.number, text, *self._metrics])
+                added = self._stored.get(key)
+                if added is None and not self.stopped:
+                    added = self._computed(key, row.number, text, progress)
+                yield _with_statistics(row, added) if added else row
+                progress.example()
+
+    def _computed(
+        self, key: str, number: int, text: str, progress: Progress
+    ) -> Mapping[str, Any] | None:
+        try:
+            self.context.check(progress)
+        except Stopped as reason:
+            self.stopped = str(reason)
+            return None
+        example = next(candidate for index, candidate in self._examples if index == number)
+        statistics = _statistics(self._metrics, text, example)
+        append_rows(self.files.later, {"key": key, "statistics": statistics})
+        return statistics
+
+
+def _with_statistics(row: FinishedRow, added: Mapping[str, Any]) -> FinishedRow:
+    statistics = {**row.statistics.statistics, **added}
+    line = json.dumps(replace(row.statistics, statistics=statistics).row(), ensure_ascii=False)
+    content = line.encode(errors="backslashreplace") + b"\n"
+    return replace(row, lines=(*row.lines[:2], content, row.lines[3]))
 
 
 def _statistics(metrics: Mapping[str, Metric], text: str, example: Example) -> dict[str, Any]:
     """Returns the statistics of all metrics; None if the reference is unusable."""
     # Metrics compare texts of answers, and this prediction does not cover the document.
-    gold = dataclasses.replace(example, document=Document("", ""))
-    prediction = dataclasses.replace(empty_prediction(gold), prediction=text)
+    gold = replace(example, document=Document("", ""))
+    prediction = replace(empty_prediction(gold), prediction=text)
     try:
         return {name: metric.statistics(prediction, gold) for name, metric in metrics.items()}
     except GoldError:
