@@ -93,8 +93,8 @@ class Pipeline:
 
     settings: AskSettings
     stages: Stages
-    _sessions: dict[Hashable, Session] = field(default_factory=dict, repr=False, compare=False)
-    _lock: Any = field(default_factory=threading.Lock, repr=False, compare=False)
+    _documents: dict[Hashable, Document] = field(default_factory=dict, repr=False, compare=False)
+    _lock: Any = field(default_factory=threading.RLock, repr=False, compare=False)
 
     @classmethod
     def from_yaml(
@@ -146,16 +146,13 @@ class Pipeline:
             raise UserError(f"a document is a path, a text or a Document, got {document!r:.80}")
         key = _key(document)
         with self._lock:
-            if key not in self._sessions:
+            if key not in self._documents:
                 loaded = self._document(document)
                 # Only the last document is kept: the text, chunks and indexes of many would fill
                 # the memory.
-                sessions = [*self._sessions.values()]
-                self._sessions.clear()
-                first = sessions[0] if sessions else Session(loaded, self.settings, self.stages)
-                self._sessions[key] = first.about(loaded)
-            session = self._sessions[key]
-        return session.about(session.document)
+                self._documents.clear()
+                self._documents[key] = loaded
+            return Session(self._documents[key], self.settings, self.stages, _lock=self._lock)
 
     def answer(
         self, document: Document | Path | str, question: str, listener: Listener | None = None

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -126,7 +127,7 @@ def dependencies(
         except UserError as error:
             raise UserError(f"{cls.__name__}.{name}: {error}") from None
     libraries = library_versions(cls, has_model=bool(models))
-    classes = [cls, *own_backends(cls, parameters)]
+    classes = classes_of(cls, parameters)
     for backend in classes[1:]:
         libraries = {**libraries, **library_versions(backend, has_model=True)}
     return Dependencies(
@@ -156,14 +157,12 @@ def _declared(classes: Iterable[type]) -> dict[str, str]:
     return content
 
 
-def own_backends(cls: type, parameters: Mapping[str, object]) -> Iterator[type]:
-    """Yields the plug-in backends that the parameters of a class name."""
+def classes_of(cls: type, parameters: Mapping[str, object]) -> list[type]:
+    """Returns a class, and the plug-in backends that its parameters name."""
     annotations = annotations_of(cls)
-    for name, value in parameters.items():
-        if isinstance(value, str) and marked(annotations.get(name), BACKEND_MARK):
-            backend = find_class(value, BACKEND, Path())
-            if not is_own(backend.__module__):
-                yield backend
+    names = [v for n, v in parameters.items() if marked(annotations.get(n), BACKEND_MARK)]
+    backends = [find_class(name, BACKEND, Path()) for name in names if isinstance(name, str)]
+    return [cls, *(backend for backend in backends if not is_own(backend.__module__))]
 
 
 def files_of(values: Iterable[object]) -> dict[str, str]:
@@ -254,15 +253,14 @@ def warn_of_reuse(
     """
     path = root and root / _UNDECLARED
     earlier = [*appended_rows(path)] if path else []
-    classes = (c for cls, parameters in stages for c in (cls, *own_backends(cls, parameters)))
-    for cls in dict.fromkeys(classes):
+    for cls in dict.fromkeys(chain.from_iterable(classes_of(*stage) for stage in stages)):
         # `depends_on = ()` counts, as it states the absence of such files. Results of a class that
         # is not repeatable are never reused.
         if is_own(cls.__module__) or hasattr(cls, "depends_on") or not is_repeatable(cls):
             continue
-        row: JSON = [name := public_name(cls) or cls.__qualname__, source_hash(cls)]
+        row = {"class": public_name(cls) or cls.__qualname__, "source": source_hash(cls)}
         if resumed or row in earlier:
-            _warn_of_reuse(name)
+            _warn_of_reuse(row["class"])
         elif path:
             with suppress(OSError):  # the cache may be read-only
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -307,7 +305,7 @@ def fingerprint(stage: object, without: Collection[str] = ()) -> Mapping[str, JS
 def _identity(stage: object, without: Collection[str]) -> dict[str, JSON]:
     cls: Any = type(stage)
     parameters = {n: value for n, value in parameters_of(stage).items() if n not in without}
-    classes = (cls, *own_backends(cls, parameters))
+    classes = classes_of(cls, parameters)
     # Results that depend on a server or a clock are not repeatable (decision 48).
     if (class_name := public_name(cls)) is None or not all(map(is_repeatable, classes)):
         raise UnknownParametersError

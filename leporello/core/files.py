@@ -146,7 +146,7 @@ def read_rows(path: Path) -> Iterator[Mapping[str, Any]]:
         raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from None
 
 
-def append_rows(path: Path, *rows: JSON) -> None:
+def append_rows(path: Path, *rows: Mapping[str, Any]) -> None:
     """Appends rows to a JSON Lines file at once, so that lines of several processes never mix."""
     if path.exists() and not path.is_file():  # opening a pipe would block
         raise FileExistsError(EEXIST, "it is not a file")

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from leporello.core.environment.platform import is_alive
 from leporello.core.errors import UserError
-from leporello.core.files import append_rows, read_json, write_json
+from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
 
@@ -101,10 +101,6 @@ class RunDirectory:
     def worker_log(self, worker: str) -> Path:
         """Returns the log file of a worker, which exists if it logged anything."""
         return self.logs / f"{safe_name(worker)}.log"
-
-    def add_worker_row(self, row: Mapping[str, JSON]) -> None:
-        """Adds one line at the end of workers.jsonl."""
-        append_rows(self.workers, {**row})
 
     def jobs(self) -> dict[tuple[str, str], Mapping[str, JSON]]:
         """Returns the signature of every (pipeline, task) of the run; empty without a run."""

@@ -100,7 +100,7 @@ class JobFiles:
         (self.folder / MERGED).unlink(missing_ok=True)
 
     def unmark_changed(self) -> None:
-        """Marks the results as out of date if one is missing, or changed since a run wrote it."""
+        """Marks the results as out of date if any is missing, or changed since it was written."""
         if changed(self.folder, *RESULTS, METRICS_FILE):
             self.unmark()
 

@@ -332,12 +332,10 @@ def ask(
 
 
 def _all_answers(attempts: Sequence[Answer | UserError]) -> list[Answer]:
-    answers = []
     for attempt in attempts:
         if isinstance(attempt, UserError):
             raise attempt
-        answers.append(attempt)
-    return answers
+    return [attempt for attempt in attempts if isinstance(attempt, Answer)]
 
 
 def _spans(finished: FinishedExample, raw: JSON) -> Iterator[Span]:

@@ -15,7 +15,7 @@ from leporello.config.metrics import metrics_of, own_metrics
 from leporello.core.calls.budget import SharedBudget
 from leporello.core.calls.contracts import batching_of, sees_gold
 from leporello.core.errors import BudgetSpentError, UserError
-from leporello.core.files import write_json
+from leporello.core.files import append_rows, write_json
 from leporello.core.hashing import digest
 from leporello.core.protocols import SharesLimits
 from leporello.core.records import JSON
@@ -193,7 +193,7 @@ class JobGroup:
             if result.outcome == "finished":
                 self._finished[index][result.shard] = share.counts
         names = [job.pipeline.name for job in self.jobs]
-        self.context.directory.add_worker_row(result.row(names, self.jobs[0].task.name))
+        append_rows(self.context.directory.workers, result.row(names, self.jobs[0].task.name))
 
     def _spec(self) -> JobGroupSpec:
         job, context = self.jobs[0], self.context

@@ -124,7 +124,7 @@ class _JobCounter:
         # With other settings, nothing that is finished can be reused.
         earlier = () if self.planned.changed else self.files.statistics()
         self.done = {example.number: example.failure is not None for example in earlier}
-        self.steps: tuple[tuple[str, ...], ...] = ()  # keys of what unfinished examples need
+        self.steps: tuple[tuple[str, ...], ...] = ()  # keys of derived data of unfinished examples
         # Whether all passages exist. If not, making them takes reads, and no example is tried.
         self.enriched = True
         self._documents: list[Sequence[Example]] = []  # a sample of those with unfinished examples

@@ -132,6 +132,6 @@ async def limited(blocks: AsyncIterator[bytes], limit: int, name: str) -> AsyncI
         yield block
 
 
-async def body(request: Request, limit: int) -> bytes:
+async def body(request: Request, limit: int, name: str = "the request") -> bytes:
     """Returns the body of a request; `TooLargeError` if it exceeds the limit in bytes."""
-    return b"".join([block async for block in limited(request.stream(), limit, "the request")])
+    return b"".join([block async for block in limited(request.stream(), limit, name)])

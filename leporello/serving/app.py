@@ -23,13 +23,7 @@ from leporello.core.errors import Stopped, UserError, counted
 from leporello.engine.progress import Listener
 from leporello.engine.reading import ReadStatistics
 from leporello.runs.ask import Session
-from leporello.serving.access import (
-    MOST_IDLE,
-    AccessControl,
-    LimitedConnection,
-    TooLargeError,
-    body,
-)
+from leporello.serving.access import MOST_IDLE, AccessControl, LimitedConnection, body
 from leporello.serving.documents import OpenDocuments, piece, turn
 from leporello.serving.http_api import refused, tool_routes
 
@@ -41,7 +35,7 @@ _ASSETS = {
     "/text.js": ("text/javascript", [_HERE / "text.js"]),
     "/page.css": ("text/css", [_HERE.parent / "report" / "page.css", _HERE / "page.css"]),
 }
-_LONGEST = 10_000  # characters of a question
+_LONGEST = 40_000  # bytes of a question
 
 
 def application(documents: OpenDocuments) -> Starlette:
@@ -107,14 +101,8 @@ class _Answers:
 
     async def ask(self, request: Request) -> Response:
         session = self._session(request)
-        too_long = TooLargeError(f"a question may have at most {_LONGEST:,} characters")
-        try:  # UTF-8 has at most four bytes per character
-            content = await body(request, 4 * _LONGEST)
-        except TooLargeError:
-            raise too_long from None
+        content = await body(request, _LONGEST, "the question")
         question = content.decode("utf-8", "replace").strip()
-        if len(question) > _LONGEST:
-            raise too_long
         return StreamingResponse(_steps(session, question), media_type="application/x-ndjson")
 
     def session(self, number: int) -> Session:

@@ -232,7 +232,7 @@ def test_replies_to_programs_match_the_description(client: TestClient) -> None:
         ("POST /ask", "{", 422, "the request: Invalid JSON"),
         ("POST /ask", '{"question": "", "document": 7}', 404, "No document has the number 7"),
         ("POST /ask", " " * 1_000_001, 413, "exceeds the limit of 1,000,000 bytes"),
-        ("POST /documents/0/ask", "x" * 50_000, 413, "at most 10,000 characters"),
+        ("POST /documents/0/ask", "x" * 50_000, 413, "the question: exceeds the limit of 40,000"),
         ("GET /ask", "", 405, "needs another method"),
         ("GET /none", "", 404, "/docs lists"),
     ],
