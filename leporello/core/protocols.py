@@ -63,7 +63,6 @@ class Chunker(Protocol):
 
     def chunk(self, document: Document) -> Iterable[Span]:
         """Yields spans in document order; `chunk(document, question)` is allowed too."""
-        ...
 
 
 class Enricher(Protocol):
@@ -79,7 +78,6 @@ class Enricher(Protocol):
         A generator may first yield lists of `Read`, `Fit` and `Generates`, as a combiner does, and
         is sent one answer per request.
         """
-        ...
 
 
 class Retriever(Protocol):
@@ -87,7 +85,6 @@ class Retriever(Protocol):
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Any]) -> list[list[Hit]]:
         """Returns the hits of each question, best first; may take `examples` for `questions`."""
-        ...
 
 
 class Reader(Protocol):
@@ -109,11 +106,9 @@ class Reader(Protocol):
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output per read, in order."""
-        ...
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of tokens of each text, as the reader's tokenizer counts them."""
-        ...
 
 
 @runtime_checkable
@@ -122,11 +117,9 @@ class RendersPrompt(Protocol):
 
     def render(self, read: Read) -> str:
         """Returns the exact text that the model receives, after truncation."""
-        ...
 
     def fit(self, read: Read) -> int:
         """Returns how many of the first passages fit into the input window, with the prompt."""
-        ...
 
 
 class Batching(Protocol):
@@ -135,19 +128,15 @@ class Batching(Protocol):
     @property
     def finds(self) -> bool:
         """Whether batch sizes are still to be measured, which loads the model."""
-        ...
 
     def sizes(self) -> Mapping[str, int]:
         """Returns the sizes that no parameter sets: measured on this machine, or lowered since."""
-        ...
 
     def settle(self, sizes: Mapping[str, int]) -> None:
         """Uses the sizes of an earlier process, so that the batches are the same again."""
-        ...
 
     def counts(self) -> Mapping[str, int]:
         """Returns the totals so far: `leporello.engine.reading.ReadStatistics.packed`."""
-        ...
 
 
 @runtime_checkable
@@ -157,12 +146,10 @@ class SharesLimits(Protocol):
     @property
     def budget(self) -> Budget:
         """Spending limits of the run."""
-        ...
 
     @property
     def spent(self) -> Ledger:
         """Spending in this process."""
-        ...
 
     def share_limits(self, workers: int, budget: Budget) -> None:
         """Reduces the limits to this process's share of the run's limits.
@@ -170,14 +157,12 @@ class SharesLimits(Protocol):
         Concurrency and rates are divided by `workers`, the number of workers that read for the run.
         `budget` replaces the spending limits; once it is spent, `read` raises `BudgetSpentError`.
         """
-        ...
 
     def cancel(self) -> None:
         """Cancels the current reads of all threads: they raise `CancelledError`.
 
         The error is the class of `concurrent.futures`. Later reads are not affected.
         """
-        ...
 
 
 @runtime_checkable
@@ -190,7 +175,6 @@ class ChecksFiles(Protocol):
         `data` is the fingerprint of the task's data, empty without a task. Raises UserError if a
         file is missing, invalid, or not allowed for that data.
         """
-        ...
 
 
 @runtime_checkable
@@ -214,7 +198,6 @@ class Learns(Protocol):
         Raises:
             UserError: The reads and targets cannot be used for training.
         """
-        ...
 
 
 @runtime_checkable
@@ -231,7 +214,6 @@ class FineTunes(Protocol):
         The function takes the reader and a `leporello.core.training.TuningJob`, and returns a
         `TuningResult`. Empty if the reader's parameters name no model that can be fine-tuned.
         """
-        ...
 
 
 @runtime_checkable
@@ -244,7 +226,6 @@ class Supervises(Protocol):
         None leaves a read out of training. `train: {references: …}` selects the first of several
         alternative texts, or all of them. The example includes its references and evidence.
         """
-        ...
 
 
 class Combiner(Protocol):
@@ -258,7 +239,6 @@ class Combiner(Protocol):
         thrown into the generator; a class with `takes_failed_reads = True` is sent the error
         instead of the `Output`. A combiner without requests may return the answer directly.
         """
-        ...
 
 
 class Task(Protocol):
@@ -272,15 +252,12 @@ class Task(Protocol):
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
         """Names of metrics, or mappings with `class` and its parameters."""
-        ...
 
     def examples(self) -> Iterator[Example]:
         """Yields the examples; those on one document are consecutive and share its object."""
-        ...
 
     def fingerprint(self) -> str:
         """Returns a hash of the data; raises an error if the data is invalid."""
-        ...
 
 
 class Loader(Protocol):
@@ -292,7 +269,6 @@ class Loader(Protocol):
 
     def load(self, path: Path) -> Document:
         """Returns the document of a file; raises UserError if it cannot be read as one."""
-        ...
 
 
 @runtime_checkable
@@ -307,7 +283,6 @@ class Sharded(Protocol):
 
     def layout(self) -> Iterator[DocumentRows]:
         """Yields the rows of each document's examples, without building text."""
-        ...
 
     def examples_of(self, documents: Sequence[DocumentRows], first: int) -> Iterator[Example]:
         """Yields the examples on documents of the layout, perhaps on another machine.
@@ -317,7 +292,6 @@ class Sharded(Protocol):
                 layout: only so many examples are needed.
             first: Index of the first of these documents in the task, from 0.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,17 +33,14 @@ class Metric(Protocol):
     @property
     def name(self) -> str:
         """Name of the metric in tasks."""
-        ...
 
     @property
     def headline(self) -> str:
         """Name of the aggregate score that ranks pipelines."""
-        ...
 
     @property
     def signature(self) -> str:
         """Options and versions of the computation, in the style of sacreBLEU."""
-        ...
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns the numbers of one example; None if there is nothing to score against.
@@ -53,15 +50,12 @@ class Metric(Protocol):
         Raises:
             GoldError: The reference is invalid for the metric.
         """
-        ...
 
     def score(self, statistics: Statistics) -> float:
         """Returns the score of one example, 0 to 100."""
-        ...
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns named scores over one or more examples, 0 to 100, four decimals."""
-        ...
 
 
 @runtime_checkable
@@ -70,7 +64,6 @@ class Parses(Protocol):
 
     def parses(self, text: str, example: Example) -> bool:
         """Returns whether a text answers the example, right or wrong."""
-        ...
 
 
 @runtime_checkable
@@ -79,11 +72,9 @@ class Resampled(Protocol):
 
     def score(self, statistics: Statistics) -> float:
         """Returns the score of one example, 0 to 100."""
-        ...
 
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
         """Returns the numbers to sum, shape (examples, columns)."""
-        ...
 
     def of_sums(self, sums: Numbers, counts: Numbers) -> Numbers:
         """Returns the headline, 0 to 100, of each resample.
@@ -92,7 +83,6 @@ class Resampled(Protocol):
             sums: Sums of the columns of `summands`, shape (resamples, columns).
             counts: Number of examples in each resample, shape (resamples,).
         """
-        ...
 
 
 @runtime_checkable
@@ -105,14 +95,12 @@ class Asks(Protocol):
     @property
     def role(self) -> str:
         """Role of the reader."""
-        ...
 
     def ask(self, prediction: Prediction, example: Example) -> Asking[Statistics | None]:
         """Yields lists of `Read`, and returns the same as `statistics`.
 
         The scores of all other metrics are added to the returned mapping under `beside`.
         """
-        ...
 
 
 def is_later(metric: Metric) -> bool:

@@ -25,11 +25,9 @@ class Backend(Protocol):
 
         Does not load the model, since the check of a pipeline calls it.
         """
-        ...
 
     def load(self, model: str, dtype: DType, device: str) -> Any:  # noqa: ANN401 -- any type
         """Returns the loaded model, for `write` and `score`."""
-        ...
 
     def write(
         self,
@@ -39,7 +37,6 @@ class Backend(Protocol):
         prompts: Sequence[ModelInput],
     ) -> list[Generation]:
         """Returns the texts that the model generates."""
-        ...
 
     def score(
         self,
@@ -48,7 +45,6 @@ class Backend(Protocol):
         prompts: Sequence[ModelInput],
     ) -> list[Generation]:
         """Returns the scores of the choices."""
-        ...
 
 
 # The values are modules, since a backend has four functions and no state (decision 18).

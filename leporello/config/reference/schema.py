@@ -26,19 +26,19 @@ _SETTINGS: Mapping[str, type] = {"budget": Budget, "train": Training, "placement
 
 def schema() -> dict[str, JSON]:
     """Returns the schema; the parameters of plug-ins in files are not checked."""
-    top: Any = read_tree(Path(__file__).with_name("schema.yaml")).plain()
-    pipeline = top["pipelines"]["additionalProperties"]["properties"]
+    tree: Any = read_tree(Path(__file__).with_name("schema.yaml")).plain()
+    sections = tree["properties"]
     for key, cls in _SETTINGS.items():
-        pipeline[key] |= _settings(cls)
-    top["suites"]["additionalProperties"] = _suite()
+        sections["pipelines"]["additionalProperties"]["properties"][key] |= _settings(cls)
+    sections["suites"]["additionalProperties"] = _suite()
     values: dict[Any, tuple[str, JSON]] = {}
-    kinds = {kind.key: _kind(kind, values) for kind in _KINDS}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Leporello pipelines",
-        **_closed(**top),
-        "$defs": {**kinds, **dict(values.values())},
-    }
+    tree["$defs"] |= {kind.key: _kind(kind, values) for kind in _KINDS}
+    tree["$defs"] |= dict(values.values())
+    return {**tree}
+
+
+def _definition(name: str) -> dict[str, JSON]:
+    return {"$ref": f"#/$defs/{name}"}
 
 
 def _described(description: str, value: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a JSON object
@@ -51,13 +51,6 @@ def _mapping(description: str, value: JSON) -> dict[str, JSON]:
 
 def _closed(**properties: JSON) -> dict[str, JSON]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
-
-
-def _range() -> JSON:
-    numbers = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
-    log = _described("Whether the logarithm is searched evenly", {"type": "boolean"})
-    value = {**_closed(range=_described("Both", numbers), log=log), "required": ["range"]}
-    return _described("Lowest and highest number that `tune` tries", value)
 
 
 def _settings(cls: type, *without: str) -> JSON:
@@ -86,26 +79,14 @@ def _kind(kind: Kind, values: dict[Any, tuple[str, JSON]]) -> JSON:
     for plug_in_name in plug_ins().get(kind.group, ()):
         with suppress(ClassError):  # reported by `list`
             classes[plug_in_name] = find_class(plug_in_name, kind, Path())
-    metrics: JSON = {"type": "array", "items": {"$ref": "#/$defs/metric"}}
+    metrics: JSON = {"type": "array", "items": _definition("metric")}
     text = "Metrics in place of the task's own"
     extra = {"metrics": _described(text, metrics)} if kind == TASK else {}
     built_in = [_class(name, cls, values, extra) for name, cls in classes.items()]
-    path: JSON = {"type": "string", "pattern": r"[.:]"}
-    bare: JSON = _described("A class with its defaults", {"anyOf": [{"enum": [*classes]}, path]})
-    text = "Your own class, such as ./file.py:Class or package.module.Class"
-    plug_in: JSON = {
-        "type": "object",
-        "description": "Your own class, with its parameters",
-        "properties": {"class": _described(text, path)},
-        "required": ["class"],
-    }
-    merged: JSON = {
-        "type": "object",
-        "description": "Parameters merged into those of the pipeline that this one extends",
-        # Otherwise a misspelt class would be valid as parameters to merge.
-        "not": {"required": ["class"]},
-    }
-    return {"anyOf": [*built_in, plug_in, bare, *([merged] if kind.key in KINDS else [])]}
+    names = {"anyOf": [{"enum": [*classes]}, _definition("path")]}
+    bare: JSON = _described("A class with its defaults", names)
+    merged = [_definition("merged")] if kind.key in KINDS else []
+    return {"anyOf": [*built_in, _definition("plug_in"), bare, *merged]}
 
 
 def _class(
@@ -141,16 +122,16 @@ def _reference(
     """Returns a reference to a type in `values`; without them the schema is four times as long."""
     if annotation not in values:
         values[annotation] = f"value{len(values)}", _value(annotation)
-    return {"$ref": f"#/$defs/{values[annotation][0]}"}
+    return _definition(values[annotation][0])
 
 
 def _value(annotation: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a type
     kind = nested_kind(annotation)
     if kind is not None:
-        stage: Any = {"$ref": f"#/$defs/{kind.key}"}
+        stage = _definition(kind.key)
         value: Any = {"type": "array", "items": stage} if takes_list(annotation) else stage
     elif MetricEntry in get_args(annotation):
-        value = {"type": "array", "items": {"$ref": "#/$defs/metric"}}
+        value = {"type": "array", "items": _definition("metric")}
     elif takes_list(annotation) is None:
         value = {}
     else:
@@ -164,5 +145,5 @@ def _value(annotation: Any) -> dict[str, JSON]:  # noqa: ANN401 -- a type
     if takes_list(annotation) is False:
         swept.append(items)
     if {int, float} & {*members(annotation)}:
-        swept.append(_range())
+        swept.append(_definition("range"))
     return {"anyOf": [value, *swept]}

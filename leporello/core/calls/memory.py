@@ -39,7 +39,6 @@ class Tokenizer(Hashable, Protocol):
 
     def offsets(self, text: str) -> Offsets:
         """Returns the tokens' (start, end) characters, shape (tokens, 2), ascending."""
-        ...
 
 
 class CacheProtocol(Protocol):
@@ -47,15 +46,12 @@ class CacheProtocol(Protocol):
 
     def get(self, kind: str, key: CacheKey) -> Index | None:
         """Returns the value of this key, with read-only arrays; None if it is not cached."""
-        ...
 
     def put(self, kind: str, key: CacheKey, value: Index) -> bool:
         """Stores the value of this key; returns False if it cannot be stored."""
-        ...
 
     def fingerprint(self, stage: object, without: Collection[str] = ()) -> CacheKey | None:
         """Returns what a stage's results depend on, without some parameters; None if unknown."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

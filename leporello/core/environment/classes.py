@@ -246,17 +246,10 @@ def _import(name: str, folder: Path) -> ModuleType:
 
 def _reason(error: BaseException, name: str, folder: Path) -> str:
     absent = error.name if isinstance(error, ModuleNotFoundError) else None
-    top = name.partition(".")[0]
-    loaded = sys.modules.get(top)
+    loaded = sys.modules.get(name.partition(".")[0])
     places = [*getattr(loaded, "__path__", ())] if absent and loaded else [str(folder)]
     if absent is None or not f"{name}.".startswith(f"{absent}."):
         return f"importing {name} failed: {describe_error(error)}"
-    hidden = folder / top
-    if loaded and hidden.is_dir() and str(hidden) not in places:
-        return (
-            f"{name} is not found: {top!r} is the package in {places[0]} here, not your folder"
-            f" {hidden}; rename the folder, or name the file: ./{name.replace('.', '/')}.py:CLASS"
-        )
     near = [path.stem for place in places for path in Path(place).glob("[!._]*")]
     hint = likely(absent.rpartition(".")[2], near)
     return f"there is no module {absent!r} in {places[0]} or among the installed packages{hint}"
