@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.files import Stamp, sha256, stamp
@@ -131,7 +131,7 @@ class Babilong(Generated):
         places = sorted(chance.choices(range(len(haystack) + 1), k=len(story.facts)))
         parts, indexes = inserted(haystack, story.facts, places)
         text, spans = tile(parts, " ")
-        task: dict[str, Any] = data_of("babilong")[self.name]
+        task = data_of("babilong", self.name)
         head = "\n\n".join(task[part] for part in ("instruction", "examples", "post_prompt"))
         query = f"Question: {story.question}"
         prompt = OfficialPrompt(f"{head}\n\n<context>\n", "\n</context>\n\n", query)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal
 
 from leporello.core.errors import UserError
 from leporello.core.files import Stamp, stamp
-from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
@@ -20,16 +19,14 @@ from leporello.tasks.official.archives import Archive, data_directory, present
 from leporello.tasks.official.benchmark import Benchmark, text_of, texts_of
 
 _Row = Mapping[str, Any]
-_QUESTIONS, _SHOTS, _SEED = 100, 2, 42  # as in the authors' configs
-_POPULAR = 1000  # questions of `popqa_3` are less popular
+_QUESTIONS, _SHOTS, _SEED, _POPULAR = 100, 2, 42, 1000  # as in the authors' configs
 
 
 @dataclass(frozen=True)
 class Helmet(Benchmark):
     """A task of HELMET at one length, with the authors' 100 questions and two worked examples.
 
-    The document is the context: passages, a JSON object, or a text with needles. A question has a
-    row for each depth of the right passage.
+    The document is the row's context. A question has a row for each depth of the right passage.
 
     Attributes:
         length: Length of the input in tokens of Llama 2.
@@ -49,29 +46,29 @@ class Helmet(Benchmark):
     by_hand: ClassVar[str] = "https://huggingface.co/datasets/princeton-nlp/HELMET (data.tar.gz)"
 
     @property
-    def metrics(self) -> tuple[MetricEntry, ...]:
+    def metrics(self) -> tuple[str, ...]:
         """The official metric."""
-        return (self._kind["metric"],)
+        return (self._data["metric"],)
 
     def places(self, folder: Path) -> Sequence[Archive]:
         """Returns the file of the length."""
-        size = self._kind["sizes"][(8192, 16384, 32768, 65536, 131072).index(self.length)]
-        return (Archive(folder / self._files["file"].format(size=size)),)
+        size = self._data["sizes"][(8192, 16384, 32768, 65536, 131072).index(self.length)]
+        return (Archive(folder / self._data["file"].format(size=size)),)
 
     def take(self, number: int, row: _Row) -> Example | None:
         """Parses one row; see `Benchmark.take`."""
-        kind, archive = self._kind, self.archive
-        questions = _drawn(archive, stamp(archive.path), "passage" in kind)
-        if (_key(row) if "passage" in kind else number) not in questions:
+        data, archive = self._data, self.archive
+        questions = _drawn(archive, stamp(archive.path), "passage" in data)
+        if (_key(row) if "passage" in data else number) not in questions:
             return None
         try:
-            fields = {**row, "question": _question(row), "demos": "".join(self._demos(row))}
-            prompt = prompt_of(kind["prompt"], fields).metadata()
+            fields = {**row, "demos": "".join(self._demos(row))}
+            prompt = prompt_of(data["prompt"], fields).metadata()
             return Example(
                 id=f"{self.name}-{number}",
-                document=Document("", _context(kind, row)),
-                question=kind["question"].format(**fields),
-                instruction=instruction_of(kind["prompt"]),
+                document=Document("", _context(data, row)),
+                question=data["question"].format(**fields),
+                instruction=instruction_of(data["prompt"]),
                 references=_answers(row),
                 metadata={**prompt, "gold": {"relevance": _labels(row)}},
             )
@@ -85,64 +82,53 @@ class Helmet(Benchmark):
 
         for key, value in row.get("demos", ())[:_SHOTS]:  # of `json_kv`
             yield f"Key: {key}\nCorresponding value: {value}\n\n"
-        if not (file := self._files.get("demos")):
+        if not (file := self._data.get("demos")):
             return
-        folder = data_directory(self.data) / self.benchmark
-        archive = present(self.full_name, (Archive(folder / file),), self.by_hand)
-        demos = [r for r in _rows(archive, stamp(archive.path)) if _key(r) != _key(row)]
+        archive = Archive(data_directory(self.data) / self.benchmark / file)
+        archive = present(self.full_name, (archive,), self.by_hand)
+        demos = [r for r in _read(archive, stamp(archive.path), dict) if _key(r) != _key(row)]
         seed = int(hashlib.sha256(str(_key(row)).encode()).hexdigest(), 16) % 2**31
         first: dict[Any, _Row] = {}
         for index in np.random.default_rng(seed).permutation(len(demos)):
             first.setdefault(_key(demos[index]), demos[index])
         for demo in [*first.values()][:_SHOTS]:
-            fields = {"context": _context(self._kind, demo), "answer": _answers(demo)[0]}
-            yield self._kind["demo"].format(question=_question(demo), **fields)
+            fields = {"context": _context(self._data, demo), "answer": _answers(demo)[0]}
+            yield self._data["demo"].format(**{**demo, **fields})
 
     @property
-    def _files(self) -> _Row:
-        files: _Row = data_of("helmet")["tasks"][self.name]
-        return files
-
-    @property
-    def _kind(self) -> _Row:
-        kind: _Row = data_of("helmet")[self._files["kind"]]
-        return kind
+    def _data(self) -> _Row:
+        task = data_of("helmet", "tasks", self.name)
+        return {**data_of("helmet", task["kind"]), **task}
 
 
 @lru_cache(maxsize=8)
-def _rows(archive: Archive, stamp: Stamp) -> list[_Row]:  # noqa: ARG001 -- changed files have another stamp
-    return [*_rare(archive)]
-
-
-@lru_cache(maxsize=8)
-def _drawn(archive: Archive, stamp: Stamp, by_question: bool) -> frozenset[Any]:  # noqa: ARG001 -- see above
+def _drawn(archive: Archive, stamp: Stamp, by_question: bool) -> frozenset[Any]:
     """Returns the keys of the authors' questions, or the numbers of their rows."""
     import numpy as np
 
     if by_question:
-        keys = sorted({*map(_key, _rare(archive))})
+        keys = sorted({*_read(archive, stamp, _key)})
         return frozenset(random.Random(_SEED).sample(keys, min(_QUESTIONS, len(keys))))
     count = sum(1 for _ in archive.rows())
     return frozenset(np.random.default_rng(_SEED).permutation(count)[:_QUESTIONS].tolist())
 
 
-def _rare(archive: Archive) -> Iterator[_Row]:
-    """Yields the rows without popular questions, which only `popqa_3` has."""
+@lru_cache(maxsize=8)
+def _read(archive: Archive, stamp: Stamp, of_row: Callable[[_Row], Any]) -> list[Any]:  # noqa: ARG001 -- changed files have another stamp
+    """Returns the rows in a form, without popular questions, which only `popqa_3` has."""
+    results = []
     for line, content in archive.rows():
         try:
             row = decode(content, strict=False)
         except RowError as error:
             raise UserError(f"{archive}:{line}: {error}") from None
         if row.get("s_pop", 0) < _POPULAR:
-            yield row
+            results.append(of_row(row))
+    return results
 
 
 def _key(row: _Row) -> Any:  # noqa: ANN401 -- a text or a number
     return row.get("qid", row.get("id", row.get("question")))
-
-
-def _question(row: _Row) -> str:
-    return text_of(row, "question" if "question" in row else "query")
 
 
 def _context(kind: _Row, row: _Row) -> str:

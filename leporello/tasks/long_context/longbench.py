@@ -76,8 +76,7 @@ class LongBench(Benchmark):
 
     @property
     def _data(self) -> Mapping[str, Any]:
-        data: Mapping[str, Any] = data_of("longbench")[self.name]
-        return data
+        return data_of("longbench", self.name)
 
 
 @dataclass(frozen=True)

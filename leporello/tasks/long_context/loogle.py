@@ -92,8 +92,7 @@ class LooGLE(Benchmark):
 
     @property
     def _data(self) -> Mapping[str, Any]:
-        data: Mapping[str, Any] = data_of("loogle")[self.name]
-        return data
+        return data_of("loogle", self.name)
 
 
 def _pairs(value: Any) -> Sequence[Mapping[str, Any]]:  # noqa: ANN401 -- any JSON

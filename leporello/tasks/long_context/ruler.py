@@ -110,13 +110,11 @@ class Ruler(Generated):
 
     @property
     def _settings(self) -> Mapping[str, Any]:
-        settings: Mapping[str, Any] = data_of("ruler")["tasks"][self.name]
-        return settings
+        return data_of("ruler", "tasks", self.name)
 
     @property
     def _template(self) -> Mapping[str, Any]:
-        template: Mapping[str, Any] = data_of("ruler")["templates"][self._settings["task"]]
-        return template
+        return data_of("ruler", "templates", self._settings["task"])
 
     @property
     def _room(self) -> int:

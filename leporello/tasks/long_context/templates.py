@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import DocumentRows, Example
@@ -23,11 +23,12 @@ def file_of(benchmark: str) -> Path:
 
 
 @cache
-def data_of(benchmark: str) -> Mapping[str, Any]:
-    """Returns the content of a benchmark's data file, with settings and prompts."""
-    loaded: Any = read_tree(file_of(benchmark)).plain()
-    content: Mapping[str, Any] = loaded
-    return content
+def data_of(benchmark: str, *keys: str) -> Mapping[str, Any]:
+    """Returns the settings and prompts in a benchmark's data file, or those below nested keys."""
+    if keys:
+        *outer, key = keys
+        return cast("Mapping[str, Any]", data_of(benchmark, *outer)[key])
+    return cast("Mapping[str, Any]", read_tree(file_of(benchmark)).plain())
 
 
 def prompt_of(template: str, fields: Mapping[str, str]) -> OfficialPrompt:
