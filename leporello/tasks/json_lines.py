@@ -34,9 +34,9 @@ _TOO_LARGE = "the row is larger than max_row_bytes, {:,} bytes expanded; is each
 
 
 class _RowAt(NamedTuple):
-    """A row with its number, and the reason why it could not be read; empty if it could."""
+    """A row with its file and line, and the reason why it could not be read, if any."""
 
-    number: int
+    place: str
     row: Row
     fault: str
 
@@ -128,19 +128,18 @@ class JsonLines(LaidOut):
 
         If a document's file cannot be read, or evidence is not in it, its examples have a `fault`.
         """
-        files = self._source
-        reader = RowReader(files)
+        reader = RowReader(self._source)
         for document in documents:
             rows = self._rows(document, reader)
-            yield from self._examples(files, rows, *self._opened(rows))
+            opened, problem = self._opened(rows)
+            yield from (self._example(row, opened, problem) for row in rows)
 
     def closed(self, document: DocumentRows, fault: str) -> Iterator[Example]:
         """Yields the examples on a document with this fault, without opening the document."""
-        files = self._source
-        rows = self._rows(document, RowReader(files))
+        rows = self._rows(document, RowReader(self._source))
         source = _source(rows)
         empty = Document(source.key if source else "", "", _title(rows))
-        yield from self._examples(files, rows, empty, f"document_path: {fault}")
+        yield from (self._example(row, empty, f"document_path: {fault}") for row in rows)
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the files and of the documents' files.
@@ -202,9 +201,8 @@ class JsonLines(LaidOut):
         return folder / at_home(document_path)
 
     def _rows(self, document: DocumentRows, reader: RowReader) -> list[_RowAt]:
-        """Returns the rows on a document; rows with the same text share one string."""
+        """Returns the rows on a document, of which only the first that has its text keeps it."""
         rows: list[_RowAt] = []
-        text = None
         for first, offset, count in _place_of(document)["at"]:
             lines = [*reader.read(first, offset, count)]
             if len(lines) < count:
@@ -214,12 +212,11 @@ class JsonLines(LaidOut):
                     row = reader.source.row(line)
                 except RowError:
                     raise self._changed() from None
-                if text is None:
-                    text = row.document
-                elif row.document == text:  # one string for all rows: a book may have 300 questions
-                    row = row.model_copy(update={"document": text})
+                if row.document is not None and _source(rows):  # a book may have 300 questions
+                    row = row.model_copy(update={"document": None})
+                file, number = reader.source.place(line.number)
                 large = _TOO_LARGE.format(self.max_row_bytes) if line.content is None else ""
-                rows.append(_RowAt(line.number, row, large))
+                rows.append(_RowAt(f"{file.name}:{number}", row, large))
         return rows
 
     def _changed(self) -> UserError:
@@ -249,22 +246,14 @@ class JsonLines(LaidOut):
             return dataclasses.replace(document, id=source.key, title=title), ""
         return Document(source.key, "", title), f"document_path: {problem}"
 
-    def _examples(
-        self, files: RowFiles, rows: Sequence[_RowAt], document: Document, problem: str
-    ) -> Iterator[Example]:
-        for line, row, fault in rows:
-            yield self._example(row, files.place(line), document, fault or problem)
-
-    def _example(
-        self, row: Row, place: tuple[Path, int], document: Document, fault: str
-    ) -> Example:
+    def _example(self, row_at: _RowAt, document: Document, problem: str) -> Example:
+        place, row, fault = row_at
+        fault = fault or problem
         evidence: tuple[Span, ...] = ()
-        if not fault:
-            try:
-                evidence = located(row.evidence, document)
-            except RowError as error:
-                fault = str(error)
-        file, number = place
+        try:
+            evidence = () if fault else located(row.evidence, document)
+        except RowError as error:
+            fault = str(error)
         return Example(
             id=row.id,
             document=document,
@@ -277,7 +266,7 @@ class JsonLines(LaidOut):
             group=row.group,
             metadata=row.metadata,
             schema=schema_of(row.answer) or schema_of(self._answer),
-            fault=f"{file.name}:{number}: {fault}" if fault else "",
+            fault=f"{place}: {fault}" if fault else "",
         )
 
 

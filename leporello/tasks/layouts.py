@@ -51,7 +51,7 @@ class Layout:
 
 
 class LaidOut:
-    """A task whose data are read completely only for its layout, and then per document."""
+    """A task whose documents are read one by one, by its layout."""
 
     def _layout(self) -> Layout:
         raise NotImplementedError
@@ -66,7 +66,7 @@ class LaidOut:
 
     def examples(self) -> Iterator[Example]:
         """Yields the examples, grouped by document."""
-        yield from self.examples_of(self._layout(), 0)
+        yield from self.examples_of(self.layout(), 0)
 
     def __len__(self) -> int:
         return self._layout().examples

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from leporello.core.errors import UserError
 from leporello.core.records import Document, DocumentRows, Example, Span
 from leporello.loaders.files import file_hash, load, read_bytes
+from leporello.tasks.layouts import LaidOut
 from leporello.text import answers
 
 _NAME = re.compile(r"problem-(\d+)\.txt")
@@ -23,7 +24,7 @@ _LINE_BREAK = re.compile(r"\r?\n")
 
 
 @dataclass(frozen=True)
-class Pan21:
+class Pan21(LaidOut):
     """Style change from a folder of PAN 2021, or of the generator of MuLD's task.
 
     `problem-N.txt` is a document, whose paragraphs are its `parts`. `truth-problem-N.json` has its
@@ -39,12 +40,8 @@ class Pan21:
 
     path: Path
 
-    def examples(self) -> Iterator[Example]:
-        """Yields the examples in the order of their numbers; faulty examples have a `fault`."""
-        yield from self.examples_of(self.layout(), 0)
-
     def layout(self) -> Iterator[DocumentRows]:
-        """Yields the problems' names; `bytes` is the size of the text."""
+        """Yields names and sizes of the problems, in the order of their numbers."""
         for file in self._problems():
             yield DocumentRows(1, file.stat().st_size if file.exists() else 0, file.name)
 

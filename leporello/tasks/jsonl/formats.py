@@ -19,7 +19,7 @@ _HEAD = 1 << 12  # bytes from which the encoding is detected
 class Line(NamedTuple):
     """A row of a file."""
 
-    number: int  # number of the line or row, from 1
+    number: int  # number of the line or row, from 1, plus the `base` of its file
     offset: int  # position where reading must start to find the row: a byte, or a row group
     size: int
     content: bytes | Mapping[str, Any] | None  # JSON of an object, or the object; None if too large
@@ -34,6 +34,7 @@ class FileRows:
     local: Path  # path of the file on this machine
     path: Path  # path of the file as in the config
     limit: int  # largest size of a row in bytes; larger rows have no content
+    base: int = 0  # number that is added to the numbers of rows
 
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
         """Yields the rows from one on; raises UserError if the file is damaged."""
@@ -57,7 +58,8 @@ class LineRows(FileRows):
                     content = file.readline(_BLOCK)
                     size += len(content)
                 if size > self.limit or not content.isspace():
-                    yield Line(number, offset, size, content if size <= self.limit else None)
+                    kept = content if size <= self.limit else None
+                    yield Line(self.base + number, offset, size, kept)
                 number, offset = number + 1, offset + size
 
     def _check_encoding(self, head: bytes) -> None:
@@ -81,7 +83,7 @@ class ArrowRows(FileRows):
     # Offsets are groups, not rows; a seek would decode a group from its first row again.
     seeks: ClassVar[bool] = False
 
-    columns: tuple[str, ...]  # names of the columns to read; all if empty
+    columns: tuple[str, ...] = ()  # names of the columns to read; all if empty
 
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
         """Yields rows; see `FileRows.rows`."""
@@ -93,7 +95,7 @@ class ArrowRows(FileRows):
                 for i in range(max(0, number - first), batch.num_rows):
                     row = batch.slice(i, 1)
                     content = row.to_pylist()[0] if row.nbytes <= self.limit else None
-                    yield Line(first + i, group, row.nbytes, content)
+                    yield Line(self.base + first + i, group, row.nbytes, content)
 
     def batches(self, offset: int) -> Iterator[tuple[int, int, Any]]:
         """Yields batches from an offset on: number of the first row, number of the group, batch."""

@@ -57,13 +57,7 @@ class RowFiles:
     def rows(self) -> Iterator[Line]:
         """Yields all rows; raises UserError if a file is not a file of rows."""
         for number in range(len(self.files)):
-            yield from self.numbered(self.opened(number).rows(), number)
-
-    def numbered(self, rows: Iterator[Line], file: int) -> Iterator[Line]:
-        """Returns the rows of a file, with the number of the file added to their numbers."""
-        return (
-            (line._replace(number=file << LINES | line.number) for line in rows) if file else rows
-        )
+            yield from self.opened(number).rows()
 
     def opened(self, number: int) -> FileRows:
         """Returns the rows of a file, whose format is detected from the content, not the suffix."""
@@ -74,8 +68,8 @@ class RowFiles:
         columns = dict.fromkeys(path.partition(".")[0] for path in self.columns.values())
         for mark, table in _MARKS.items():
             if head.startswith(mark):
-                return table(local, path, self.limit, tuple(columns))
-        return LineRows(local, path, self.limit)
+                return table(local, path, self.limit, number << LINES, tuple(columns))
+        return LineRows(local, path, self.limit, number << LINES)
 
     def place(self, number: int) -> tuple[Path, int]:
         """Returns the file, and the line or row, of a number."""
@@ -120,8 +114,7 @@ class RowReader:
         # A table cannot start within a row group: a jump would decode the group from its first row
         # again. It reads forward instead, which is slow only for distant rows (decision 38).
         if number < self._next or (number > self._next and self._opened.seeks):
-            rows = self._opened.rows(number & _LINE, offset)
-            self._rows = self.source.numbered(rows, file)
+            self._rows = self._opened.rows(number & _LINE, offset)
         for line in islice((line for line in self._rows if line.number >= number), count):
             self._next = line.number + 1
             yield line

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,8 +14,7 @@ from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.files import Stamp, sha256, stamp
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import Count, ModelSource, Positive
-from leporello.core.records import Document, Example
-from leporello.models.locate import model_fingerprint
+from leporello.core.records import JSON, Document, Example
 from leporello.tasks.long_context.recipes import inserted, trimmed
 from leporello.tasks.long_context.sources import background
 from leporello.tasks.long_context.templates import Generated, data_of, file_of
@@ -112,16 +109,15 @@ class Babilong(Generated):
     def __len__(self) -> int:
         return min(self.samples, len(self._chosen()))
 
-    def fingerprint(self) -> str:
-        """Returns a hash of everything that determines the examples."""
-        sources = [
+    def sources(self) -> list[JSON]:
+        """Returns everything that determines the examples."""
+        return [
             *(self.name, self.length, self.samples, self.seed),
             sha256(self._file),
-            self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer),
+            self._tokenizer_identity,
             background(self.background, data_of("ruler")["noise"]).sha256,
             file_of("babilong").read_text(encoding="utf-8"),
         ]
-        return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
 
     def example(self, number: int) -> Example:
         """Returns an example by its number from 0."""

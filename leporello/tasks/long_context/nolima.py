@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +14,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import sha256
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import ModelSource, Positive
-from leporello.core.records import Document, Example, Span
-from leporello.models.locate import model_fingerprint
+from leporello.core.records import JSON, Document, Example, Span
 from leporello.tasks.long_context.templates import Generated, data_of
 from leporello.tasks.official.archives import data_directory
 from leporello.text.tokens import tokenizer
@@ -58,14 +56,12 @@ class NoLiMa(Generated):
     def __len__(self) -> int:
         return len(_BOOKS) * len(self._tests) * _DEPTHS
 
-    def fingerprint(self) -> str:
-        """Returns a hash of everything that determines the examples."""
+    def sources(self) -> list[JSON]:
+        """Returns everything that determines the examples."""
         files = [self._file(*_BOOKS_FOLDER, book) for book in _BOOKS]
         files.append(self._file("needlesets", f"{self.name}.json"))
-        words = self.tokenizer == "words"
-        sources = [*map(sha256, files), "words" if words else model_fingerprint(self.tokenizer)]
-        sources += [self.name, str(self.length), data_of("nolima")["nolima"]["prompt"]]
-        return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
+        settings = (self.name, str(self.length), data_of("nolima")["nolima"]["prompt"])
+        return [*map(sha256, files), self._tokenizer_identity, *settings]
 
     def example(self, number: int) -> Example:
         """Returns an example by its number from 0."""

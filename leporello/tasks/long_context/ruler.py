@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,8 +13,7 @@ from typing import Any, Literal
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import ModelSource, Positive
-from leporello.core.records import Document, Example
-from leporello.models.locate import model_fingerprint
+from leporello.core.records import JSON, Document, Example
 from leporello.tasks.long_context.recipes import Context, Recipe, numbered, recipe
 from leporello.tasks.long_context.sources import Background, QuestionFile, background, question_file
 from leporello.tasks.long_context.templates import Generated, data_of, file_of
@@ -70,22 +67,18 @@ class Ruler(Generated):
         file = self._source
         return min(self.samples, len(file.questions) if isinstance(file, QuestionFile) else 1 << 60)
 
-    def fingerprint(self) -> str:
-        """Returns a hash of everything that determines the examples."""
-        settings = self._settings
+    def sources(self) -> list[JSON]:
+        """Returns everything that determines the examples."""
         source = self._source
-        sources = [
-            *(self.name, self.length, self.samples, self.seed, source.sha256 if source else ""),
-            self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer),
-            # Generated examples depend on nothing else, so their runs have fingerprints.
-            file_of("ruler").read_text(encoding="utf-8"),
-            version("wonderwords")
-            if settings["task"] in ("niah", "common_words_extraction")
-            else "",
-        ]
         # Reports a missing file or package before the run, rather than for each example.
         self.example(0)
-        return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
+        has_words = self._settings["task"] in ("niah", "common_words_extraction")
+        return [
+            *(self.name, self.length, self.samples, self.seed, source.sha256 if source else ""),
+            self._tokenizer_identity,
+            file_of("ruler").read_text(encoding="utf-8"),
+            version("wonderwords") if has_words else "",
+        ]
 
     def example(self, number: int) -> Example:
         """Returns an example by its number from 0."""

@@ -1,14 +1,18 @@
 """Data files of newer benchmarks, their prompts, and the base class of generated examples."""
 
+import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from leporello.core.official_prompt import OfficialPrompt
-from leporello.core.records import DocumentRows, Example
+from leporello.core.records import JSON, DocumentRows, Example
 from leporello.core.yaml.tree import read_tree
+from leporello.models.locate import model_fingerprint
+from leporello.tasks.layouts import LaidOut
 
 _SLOT = "{context}"
 _FIELD = re.compile(r"(?<!{){\w+}")
@@ -51,27 +55,33 @@ def instruction_of(template: str) -> str:
     return "\n".join(dict.fromkeys(sentences))
 
 
-class Generated:
+class Generated(LaidOut):
     """Examples that depend only on their numbers from 0; each has its own document."""
 
     length: int
+    tokenizer: str
 
     def example(self, number: int) -> Example:
         """Returns an example by its number."""
         raise NotImplementedError
 
-    def __len__(self) -> int:
+    def sources(self) -> list[JSON]:
+        """Returns everything that determines the examples."""
         raise NotImplementedError
 
-    def examples(self) -> Iterator[Example]:
-        """Yields the examples, which are generated one by one."""
-        return map(self.example, range(len(self)))
+    def fingerprint(self) -> str:
+        """Returns a hash of everything that determines the examples."""
+        return hashlib.sha256(json.dumps(self.sources()).encode()).hexdigest()
 
     def layout(self) -> Iterator[DocumentRows]:
         """Yields one document per example; see `Sharded.layout`."""
         for number in range(len(self)):
             yield DocumentRows(1, _BYTES * self.length, number)
 
-    def examples_of(self, documents: Sequence[DocumentRows], first: int) -> Iterator[Example]:
+    def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:
         """Yields the examples on these documents; see `Sharded.examples_of`."""
-        return map(self.example, range(first, first + len(documents)))
+        return (self.example(number) for number, _ in enumerate(documents, first))
+
+    @property
+    def _tokenizer_identity(self) -> str:
+        return self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer)

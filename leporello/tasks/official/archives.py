@@ -52,7 +52,7 @@ class Archive:
         """Yields line numbers from 1 and lines, also blank ones; raises UserError if damaged."""
         number = 0
         if self.path.suffix == ".parquet":
-            for number, _, _, fields in ParquetRows(self.path, self.path, ROW_BYTES, ()).rows():
+            for number, _, _, fields in ParquetRows(self.path, self.path, ROW_BYTES).rows():
                 if fields is None:
                     raise UserError(f"{self}: row {number} has more than {ROW_BYTES} bytes")
                 yield number, json.dumps(fields, ensure_ascii=False).encode()
