@@ -27,7 +27,7 @@ from leporello.config.space import Space, first
 from leporello.core.files import cache_directory, read_json, write_json
 from leporello.tuning.account import Account, parse_budget
 from leporello.tuning.documents import TunedTask, tuned_task
-from leporello.tuning.evaluation import Estimates, Evaluator
+from leporello.tuning.evaluation import Evaluator
 from leporello.tuning.tune import Searches
 
 TASKS = ("scrolls/qasper", "zero_scrolls/musique")
@@ -60,14 +60,13 @@ def repeat(
     seed = int(folder.name)
     pairs = [halves(task, seed) for task in tasks]
     account = Account(budget, *parse_budget(budget))
-    evaluator = Evaluator(folder, {t.name: t for t, _ in pairs}, cache, account)
-    searches = Searches(space, shipped, evaluator, seed, "")
+    evaluator = Evaluator(folder, {t.name: t for t, _ in pairs}, cache, account, seed)
+    searches = Searches(space, shipped, evaluator, "")
     tuned = searches.run(folder / "tuned.yaml")
     second = {task.name: task for _, task in pairs}
-    further = Evaluator(folder / "further", second, cache, account).measured(
-        searches.finished[-1].best.pipeline, {name: [*t.documents] for name, t in second.items()}
-    )
-    measured = Estimates(second, seed).of(further)
+    further = Evaluator(folder / "further", second, cache, account, seed)
+    best, documents = searches.finished[-1].best, {n: [*t.documents] for n, t in second.items()}
+    measured = further.estimate(further.measured(best.pipeline, documents))
     row = {
         "points": tuned.points,
         "chosen on": tuned.score,

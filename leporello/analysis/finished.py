@@ -110,6 +110,22 @@ class FinishedJob:
         """Metrics of the job by name, in the task's order."""
         return metrics_of(self.signature["task"].get("metrics") or self.source.metrics)
 
+    @cached_property
+    def merged(self) -> Mapping[str, Any]:
+        """Content of its metrics.json; empty before the results are merged."""
+        return self.files.read("metrics.json")
+
+    @property
+    def sees_gold(self) -> bool:
+        """Whether a stage used references or evidence."""
+        return bool(self.merged.get("sees_gold"))
+
+    @property
+    def normalised(self) -> bool:
+        """Whether answers were normalised for the metrics."""
+        # Until 0.2, `normalised` was a parameter of the task.
+        return bool(self.merged.get("normalised", self.signature["task"].get("normalised")))
+
     def changed_files(self) -> list[str]:
         """Returns files of its stages that have changed since the run, which may change prompts."""
         now, before = named_files(self.point), self.signature.get("files", {})

@@ -1,6 +1,6 @@
 """Protocols and base classes of metrics: statistics per example, and their aggregates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import add
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -101,6 +101,12 @@ class Asks(Protocol):
 
         The scores of all other metrics are added to the returned mapping under `beside`.
         """
+
+
+def gold_entry(example: Example, name: str) -> Any:  # noqa: ANN401 -- any JSON
+    """Returns an entry of `gold` in an example's metadata, which stages never see; or None."""
+    gold = example.metadata.get("gold")
+    return gold.get(name) if isinstance(gold, Mapping) else None
 
 
 def is_later(metric: Metric) -> bool:

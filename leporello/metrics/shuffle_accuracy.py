@@ -8,7 +8,7 @@ from statistics import NormalDist, fmean
 from typing import Any
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.protocol import Statistics
+from leporello.metrics.protocol import Statistics, gold_entry
 
 # Rounding differs between batches and machines, so tiny differences prove nothing.
 _TIE = 1e-4  # differences up to this size count as ties, as for the authors
@@ -38,8 +38,7 @@ class ShuffleAccuracy:
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns the document, `block_size` (0 for an original) and `score` of a text."""
-        gold = example.metadata.get("gold")
-        shuffle = gold.get("shuffle_test") if isinstance(gold, Mapping) else None
+        shuffle = gold_entry(example, "shuffle_test")
         if not isinstance(shuffle, Mapping):
             return None
         return {**shuffle, "score": _number(prediction.prediction)}

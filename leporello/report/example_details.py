@@ -44,15 +44,13 @@ class JobColumns:
     traces: dict[str, ExampleTrace] = field(default_factory=dict, init=False)  # by example's id
     notes: list[str] = field(default_factory=list, init=False)  # reason why inputs are left out
 
-    def prompts(self, calls: Sequence[Mapping[str, Any]], example: Example) -> list[str | None]:
-        """Returns the exact input of each call, or None; after a failure, all are None."""
-        prompts: list[str | None] = []
+    def add_inputs(self, detail: Mapping[str, Any], row: FinishedRow, example: Example) -> None:
+        """Adds the exact inputs of the reads to the details of an example, up to a failure."""
         remaining = _INPUTS
-        for call in calls:
-            prompt = self._prompt(call, example) if remaining > 0 else None
-            remaining -= len(prompt or "")
-            prompts.append(prompt)
-        return prompts
+        for shown, call in zip(detail["calls"], row.calls, strict=False):
+            if remaining > 0 and (prompt := self._prompt(call, example)) is not None:
+                shown["prompt"] = prompt
+                remaining -= len(prompt)
 
     @cached_property
     def _stages(self) -> Pipeline | None:
@@ -100,21 +98,16 @@ class ExcerptLimits(NamedTuple):
 class Detail:
     """Makes pieces of examples; excerpts of one document are shared within a piece."""
 
-    jobs: Sequence[JobColumns]  # jobs whose rows are shown
     characters: int  # maximum number of characters of excerpts per example
     documents: list[dict[str, Any]] = field(default_factory=list)  # of the current piece
     examples: list[JSON] = field(default_factory=list)  # examples of the current piece
     _indices: dict[str, int] = field(default_factory=dict)
 
-    def add(
-        self, traced: TracedExample, details: Sequence[dict[str, Any] | None], *, exactly: bool
-    ) -> None:
-        """Adds an example with the details of its rows, and with the exact inputs if `exactly`."""
+    def add(self, traced: TracedExample, details: Sequence[dict[str, Any] | None]) -> None:
+        """Adds an example with the details of its rows."""
         row: dict[str, Any] = {"id": traced.id, "jobs": [*details]}
         if traced.example is not None:
             row |= self._data_fields(traced.example, details)
-            if exactly:
-                self._render(traced, traced.example, details)
         self.examples.append(row)
 
     def take_piece(self) -> dict[str, JSON]:
@@ -164,16 +157,6 @@ class Detail:
             facts = {"id": document.id, "title": title, "length": len(document.text)}
             self.documents.append({**facts, "losses": losses, "excerpts": {}, "places": {}})
         return self._indices[document.sha256]
-
-    def _render(
-        self, traced: TracedExample, example: Example, details: Sequence[dict[str, Any] | None]
-    ) -> None:
-        for job, row, detail in zip(self.jobs, traced.rows, details, strict=True):
-            if row and detail and detail["calls"]:
-                rendered = job.prompts(row.calls[: self.limits.calls], example)
-                for call, prompt in zip(detail["calls"], rendered, strict=True):
-                    if prompt is not None:
-                        call["prompt"] = prompt
 
 
 def job_detail(

@@ -82,11 +82,14 @@ def _pack(
     inputs: int,
 ) -> None:
     """Packs the examples in one pass; the first `inputs` of them have exact inputs."""
-    detail = Detail(result.jobs, characters)
+    detail = Detail(characters)
     for number, example in enumerate(examples):
-        cells = zip(result.jobs, example.rows, example.traces, strict=True)
+        cells = [*zip(result.jobs, example.rows, example.traces, strict=True)]
         details = [_add(*cell, metrics, detail.limits) for cell in cells]
-        detail.add(example, details, exactly=number < inputs)
+        detail.add(example, details)
+        for (job, row, _), shown in zip(cells, details, strict=True):
+            if number < inputs and row and shown and example.example:
+                job.add_inputs(shown, row, example.example)
         result.ids.append(example.id)
         result.questions.append(example.example.question[:_SHORT] if example.example else "")
         result.lengths.append(_length(example))

@@ -198,14 +198,12 @@ def _cell(job: FinishedJob, expected: int | None) -> Cell:
         if name.startswith("accuracy["):
             size = name.removeprefix("accuracy")
             ends[name] = (scores[f"low{size}"], scores[f"high{size}"])
-    task = job.signature["task"]  # in 0.2, `normalised` was a parameter of the task
-    merged = job.files.read("metrics.json")
     return Cell(
         job.run.directory.path,
         job.pipeline,
         job.task,
         stages=job.signature["pipeline"],
-        split=str(task.get("split", "")),
+        split=str(job.signature["task"].get("split", "")),
         examples=examples,
         expected=expected,
         limited=not job.files.is_complete(None),
@@ -213,6 +211,6 @@ def _cell(job: FinishedJob, expected: int | None) -> Cell:
         unscored=unscored,
         scores=scores,
         intervals=ends,
-        normalised=bool(merged.get("normalised", task.get("normalised"))),
-        sees_gold=bool(merged.get("sees_gold")),
+        normalised=job.normalised,
+        sees_gold=job.sees_gold,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,12 +9,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from leporello.analysis.comparison.scores import scored_by_all
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec
 from leporello.core.calls.contracts import check_files
 from leporello.core.files import read_json, write_json
 from leporello.core.hashing import digest
-from leporello.core.records import Example
+from leporello.core.records import JSON, Example
 from leporello.engine.database import finished_in
 from leporello.engine.progress import Listener
 from leporello.engine.results.finished import ExampleStatistics
@@ -38,14 +38,27 @@ _READERS = 4  # whose models stay loaded
 _RESAMPLES = 10_000
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Score, or difference of two scores, as the mean of the tasks."""
+
+    value: float  # score or difference
+    # 95 % bootstrap interval over documents, (low, high); None if a metric cannot be resampled.
+    interval: tuple[float, float] | None
+
+
 @dataclass
 class Evaluator:
-    """Scores points, and stores their scores in files named after a hash of all inputs."""
+    """Scores points on tasks of equal weight, and compares them.
+
+    It stores the scores in files named after a hash of all inputs.
+    """
 
     folder: Path  # folder of the scores, with a file per point, task and group of documents
     tasks: Mapping[str, TunedTask]
     cache: Cache | None  # cache of data derived from documents; None disables caching
     account: Account  # account to which costs are charged
+    seed: int  # seed of the resampling
     _scored: dict[Path, dict[str, Sequence[ExampleStatistics]]] = field(default_factory=dict)
     _built: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -113,17 +126,12 @@ class Evaluator:
         )
         finished = (row.statistics for row in finished_in(store))
         scored = {key: [next(finished) for _ in task.documents[key]] for key in keys}
-        plain = {key: [example.row() for example in rows] for key, rows in scored.items()}
-        seconds = time.monotonic() - start
-        write_json(
-            folder / f"{name}.json",
-            {
-                "pipeline": point.resolved(),
-                "seconds": seconds,
-                "documents": json.loads(json.dumps(plain)),
-            },
-            indent=None,
-        )
+        row: dict[str, JSON] = {
+            "pipeline": point.resolved(),
+            "seconds": time.monotonic() - start,
+            "documents": {k: [example.row() for example in rows] for k, rows in scored.items()},
+        }
+        write_json(folder / f"{name}.json", row, indent=None)
         store.unlink()
         self.account.pay(_dollars(scored), 0.0)
         return {**scored}
@@ -145,36 +153,12 @@ class Evaluator:
             del self._built[oldest]
         return built
 
-
-def _dollars(documents: Mapping[str, Sequence[ExampleStatistics]]) -> float | None:
-    """Returns the price of reads; None if a reader does not report prices."""
-    examples = [example for rows in documents.values() for example in rows if not example.failure]
-    prices = [example.dollars for example in examples if example.dollars is not None]
-    return sum(prices) if len(prices) == len(examples) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Score, or difference of two scores, as the mean of the tasks."""
-
-    value: float  # score or difference
-    # 95 % bootstrap interval over documents, (low, high); None if a metric cannot be resampled.
-    interval: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class Estimates:
-    """Compares points on tasks of equal weight."""
-
-    tasks: Mapping[str, TunedTask]
-    seed: int = 0
-
     def score(self, measured: Measured, task: str = "") -> float:
         """Returns the mean of the tasks' scores, or the score of one task."""
         names = [task] if task else [*measured]
         return round(fmean(self._score(name, measured) for name in names), 4)
 
-    def of(self, measured: Measured) -> Estimate:
+    def estimate(self, measured: Measured) -> Estimate:
         """Returns a point's score with its interval."""
         from leporello.analysis.comparison.significance import interval
 
@@ -213,8 +197,7 @@ class Estimates:
 
         metric = self.tasks[task].metric
         rows = [_statistics(metric.name, measured[task]) for measured in points]
-        scored = [i for i, column in enumerate(zip(*rows, strict=True)) if None not in column]
-        tables: list[list[Statistics]] = [[row[i] or {} for i in scored] for row in rows]
+        scored, tables = scored_by_all(rows)
         summed = resampled(metric, tables) if scored else None
         if summed is None:
             return None
@@ -228,6 +211,13 @@ class Estimates:
             seed=self.seed + number,
             units=[numbers.setdefault(keys[i], len(numbers)) for i in scored],
         )
+
+
+def _dollars(documents: Mapping[str, Sequence[ExampleStatistics]]) -> float | None:
+    """Returns the price of reads; None if a reader does not report prices."""
+    examples = [example for rows in documents.values() for example in rows if not example.failure]
+    prices = [example.dollars for example in examples if example.dollars is not None]
+    return sum(prices) if len(prices) == len(examples) else None
 
 
 def cost(measured: Measured, unit: str) -> float:

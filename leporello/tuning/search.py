@@ -19,7 +19,7 @@ from leporello.core.calls.memory import canonical
 from leporello.core.errors import ConfigError, Stopped, UserError, counted
 from leporello.engine.progress import Progress
 from leporello.tuning.documents import Documents, leading
-from leporello.tuning.evaluation import Estimates, Evaluator, Measured, cost
+from leporello.tuning.evaluation import Evaluator, Measured, cost
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -49,9 +49,7 @@ class PointSearch:
 
     space: Space  # pipeline with its choices
     evaluator: Evaluator
-    estimates: Estimates
     documents: Documents
-    seed: int
     # Unit of the second objective, as in `evaluation.cost`; empty to use only the score.
     cost: str = ""
     # Number of points after which the search ends; if None, the account decides.
@@ -124,7 +122,7 @@ class PointSearch:
         for documents in steps.values():
             measured = self.evaluator.measured(pipeline, documents, self._check)
             spent = cost(measured, self.cost or "characters")
-            point = ScoredPoint(pipeline, chosen, measured, self.estimates.score(measured), spent)
+            point = ScoredPoint(pipeline, chosen, measured, self.evaluator.score(measured), spent)
             if self.points and self._is_hopeless(point):
                 point = replace(point, complete=documents == self.documents)
                 break
@@ -145,7 +143,7 @@ class PointSearch:
             }
             if self.cost and cost(shared, self.cost) > point.cost:
                 continue
-            ends = self.estimates.difference(point.measured, shared, _RESAMPLES).interval
+            ends = self.evaluator.difference(point.measured, shared, _RESAMPLES).interval
             if ends and ends[1] < 0:
                 return True
         return False
@@ -188,7 +186,7 @@ class PointSearch:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         directions: list[Literal["maximize", "minimize"]] = ["maximize"]
         directions += ["minimize"] if self.cost else []
-        sampler = optuna.samplers.TPESampler(seed=self.seed)
+        sampler = optuna.samplers.TPESampler(seed=self.evaluator.seed)
         return optuna.create_study(directions=directions, sampler=sampler)
 
     def _report(self, trial: Trial, point: ScoredPoint) -> None:

@@ -26,7 +26,7 @@ from leporello.jobs.directory import safe_name
 from leporello.jobs.options import TuneOptions, takes
 from leporello.tuning.account import Account, parse_budget
 from leporello.tuning.documents import Documents, Round, leading, rounds_of, tuned_task
-from leporello.tuning.evaluation import Estimate, Estimates, Evaluator, Measured
+from leporello.tuning.evaluation import Estimate, Evaluator, Measured
 from leporello.tuning.search import LEAST, SHARES, PointSearch, ScoredPoint
 
 _TUNED = "Chosen by `tune` on"  # in every file that it writes
@@ -134,9 +134,9 @@ def tune(options: TuneOptions) -> Tuned:
     with _locked(file.with_suffix("")) as folder:
         account = Account(options.budget, *limits)
         cache = Cache(cache_directory()) if options.cached else None
-        evaluator = Evaluator(folder, {task.name: task for task in tuned}, cache, account)
-        searches = Searches(choices, baseline, evaluator, options.seed, options.cost or "")
-        return searches.run(file)
+        by_name = {task.name: task for task in tuned}
+        evaluator = Evaluator(folder, by_name, cache, account, options.seed)
+        return Searches(choices, baseline, evaluator, options.cost or "").run(file)
 
 
 @contextmanager
@@ -159,7 +159,6 @@ class Searches:
     space: Space  # pipeline with its choices
     baseline: PipelineSpec  # pipeline as declared, without any choice
     evaluator: Evaluator
-    seed: int  # seed of the documents, proposals and resampling
     cost: str  # unit of the second objective; empty to use only the score
     finished: list[PointSearch] = field(default_factory=list)  # searches so far
     # Best point and baseline of each search on the documents kept apart from it.
@@ -168,11 +167,11 @@ class Searches:
     def run(self, file: Path) -> Tuned:
         """Searches, writes the config, and returns the result."""
         tasks, account = self.evaluator.tasks, self.evaluator.account
-        rounds = rounds_of([*tasks.values()], self.seed)
+        rounds = rounds_of([*tasks.values()], self.evaluator.seed)
         marker = self.evaluator.folder / "searches.json"
         settings = [account.text, *sorted(self.space.check().items())]
         identity = digest(
-            [repr(settings), *(self._identity(name) for name in tasks), self.cost, self.seed]
+            [repr(settings), *map(self._identity, tasks), self.cost, self.evaluator.seed]
         )
         tried = read_json(marker).get(identity, []) if marker.exists() else []
         account.searches = len(rounds)
@@ -208,21 +207,18 @@ class Searches:
         account, began = self.evaluator.account, self.evaluator.account.spent
         baseline = self.evaluator.measured(self.baseline, round_.apart)
         account.reserve = account.spent - began  # the best point will cost about the same there
-        estimates = Estimates(self.evaluator.tasks, self.seed)
-        search = PointSearch(
-            self.space, self.evaluator, estimates, round_.chosen_on, self.seed, self.cost, most
-        )
+        search = PointSearch(self.space, self.evaluator, round_.chosen_on, self.cost, most)
         search.run(self.baseline, f"tuning {self.space.name}")
         self.finished.append(search)
         best = self.evaluator.measured(search.best.pipeline, round_.apart)
         self.apart.append((best, baseline))
 
     def _result(self, rounds: Sequence[Round], file: Path) -> Tuned:
-        last, estimates = self.finished[-1], self.finished[-1].estimates
+        last, evaluator = self.finished[-1], self.evaluator
         best, baseline = map(_merged, zip(*self.apart, strict=True))
         pairs = zip(self.finished, rounds, strict=True)
         tested = [search for search, round_ in pairs if any(round_.apart.values())]
-        estimate = estimates.of(best)
+        estimate = evaluator.estimate(best)
         sides = {
             "chosen on": (last.best.measured, last.points[0].measured),
             "apart": (best, baseline),
@@ -230,30 +226,30 @@ class Searches:
         return Tuned(
             pipeline=f"{self.space.name}-tuned",
             config=file,
-            tasks=(*self.evaluator.tasks,),
-            metrics={n: task.metric.headline for n, task in self.evaluator.tasks.items()},
+            tasks=(*evaluator.tasks,),
+            metrics={n: task.metric.headline for n, task in evaluator.tasks.items()},
             chosen=last.best.chosen,
             points=len({key for search in self.finished for key in search.known}),
             stopped=sum(not point.complete for search in self.finished for point in search.points),
             refused=sum(search.refused for search in self.finished),
             documents=_count(last.best.measured),
             score=last.best.score,
-            gain=estimates.difference(*sides["chosen on"]),
+            gain=evaluator.difference(*sides["chosen on"]),
             apart=_count(best),
             estimate=estimate,
-            apart_gain=estimates.difference(*sides["apart"]),
+            apart_gain=evaluator.difference(*sides["apart"]),
             optimism=round(fmean(s.best.score for s in tested) - estimate.value, 4),
             searches=len(self.finished),
             by_task={
                 task: {
-                    f"{side}, {name}": estimates.score(measured, task)
+                    f"{side}, {name}": evaluator.score(measured, task)
                     for side, pair in sides.items()
                     for name, measured in zip(("tuned", "as it is"), pair, strict=True)
                 }
-                for task in self.evaluator.tasks
+                for task in evaluator.tasks
             },
             front=tuple(map(_row, last.front)) if self.cost else (),
-            seed=self.seed,
+            seed=evaluator.seed,
             cost=self.cost,
         )
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from leporello.analysis.comparison.scores import Draws, Score, compared
 from leporello.analysis.comparison.tables import (
@@ -36,12 +35,21 @@ class Outcomes:
     """One pipeline on one task of a run."""
 
     job: FinishedJob  # the pipeline and the task, with the signature of the results
-    signatures: Mapping[str, str]  # of the metrics, which identify the exact computation
-    sees_gold: bool  # whether a stage used references or evidence
-    normalised: bool  # whether answers were normalised for the metrics
-    tuned: int  # number of documents on which the pipeline's parameters were tuned
-    seconds: float | None  # of chunking, retrieval and reading per example; None if not measured
     finished: Mapping[str, ExampleStatistics]  # finished examples by id, in task order
+
+    @property
+    def seconds(self) -> float | None:
+        """Time of chunking, retrieval and reading per example; None if it was not measured."""
+        timings = self.job.files.read("timings.json")
+        if not timings.get("examples"):
+            return None
+        spent = timings["selecting"]["seconds"] + timings["reading"]["seconds"]
+        return float(spent / timings["examples"])
+
+    @property
+    def tuned(self) -> int:
+        """Number of documents on which the pipeline's parameters were tuned."""
+        return int(self.job.merged.get("tuned", 0))
 
     @property
     def metrics(self) -> list[str]:
@@ -172,8 +180,8 @@ def _pipeline_scores(
         input_tokens=sum(example.input_tokens for example in rows),
         output_tokens=sum(example.output_tokens for example in rows),
         dollars=sum(prices) if prices else None,
-        sees_gold=outcomes.sees_gold,
-        normalised=outcomes.normalised,
+        sees_gold=outcomes.job.sees_gold,
+        normalised=outcomes.job.normalised,
         tuned=outcomes.tuned,
         confidence=selectivity([*answers_of(rows, metrics)], sum(row.abstained for row in rows)),
     )
@@ -199,13 +207,15 @@ def _warnings(
             f" {labels[highest]} selected, but {min(shares):.0%} for {labels[lowest]}"
         )
     for name in _shared_metrics(outcomes):
-        signatures = sorted({outcome.signatures.get(name, "") for outcome in outcomes})
+        all_signatures = [outcome.job.merged.get("signatures", {}) for outcome in outcomes]
+        signatures = sorted({of_job.get(name, "") for of_job in all_signatures})
         if len(signatures) > 1:
             warnings.append(f"{name} was not computed alike: {' / '.join(signatures)}")
     for label, outcome in zip(labels, outcomes, strict=True):
-        warnings += [f"{label} sees the gold"] * outcome.sees_gold
+        job = outcome.job
+        warnings += [f"{label} sees the gold"] * job.sees_gold
         warnings += [f"{label} was tuned on some of these documents"] * bool(outcome.tuned)
-        warnings += [f"{label}'s answers were normalised: no official score"] * outcome.normalised
+        warnings += [f"{label}'s answers were normalised: no official score"] * job.normalised
     unshared = {name for outcome in outcomes for name in outcome.metrics} - {
         *_shared_metrics(outcomes)
     }
@@ -222,32 +232,14 @@ def _all_outcomes(runs: Sequence[Path | str]) -> list[Outcomes]:
         raise UserError("runs is empty: name at least one run")
     all_outcomes = []
     for run in runs:
-        jobs = [_outcomes_of(job) for job in FinishedRun.at(run).jobs]
+        jobs = [
+            Outcomes(job, {example.id: example for example in job.files.statistics()})
+            for job in FinishedRun.at(run).jobs
+        ]
         if not any(job.finished for job in jobs):
             raise UserError(f"{run}: this run has no finished examples yet")
         all_outcomes += [job for job in jobs if job.finished]
     return all_outcomes
-
-
-def _outcomes_of(job: FinishedJob) -> Outcomes:
-    metrics, timings = job.files.read("metrics.json"), job.files.read("timings.json")
-    return Outcomes(
-        job,
-        signatures=metrics.get("signatures", {}),
-        sees_gold=bool(metrics.get("sees_gold")),
-        # Until 0.2, `normalised` was a parameter of the task.
-        normalised=bool(metrics.get("normalised", job.signature["task"].get("normalised"))),
-        tuned=int(metrics.get("tuned", 0)),
-        seconds=_seconds(timings),
-        finished={example.id: example for example in job.files.statistics()},
-    )
-
-
-def _seconds(timings: Mapping[str, Any]) -> float | None:
-    if not timings.get("examples"):
-        return None
-    spent = timings["selecting"]["seconds"] + timings["reading"]["seconds"]
-    return float(spent / timings["examples"])
 
 
 def _oracle_gaps(outcomes: Sequence[Outcomes], labels: Sequence[str]) -> tuple[OracleGap, ...]:

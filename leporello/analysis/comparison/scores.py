@@ -83,16 +83,20 @@ def _scores(
     baseline: int | None,
     draws: Draws,
 ) -> list[Score]:
-    table_of_all = [[example.statistics.get(name) for example in row] for row in rows]
-    indices = [
-        index
-        for index, statistics in enumerate(zip(*table_of_all, strict=True))
-        if None not in statistics
-    ]
-    table = [[row[index] or {} for index in indices] for row in table_of_all]
+    indices, table = scored_by_all(
+        [[example.statistics.get(name) for example in row] for row in rows]
+    )
     # The examples of one document are not independent.
     owners = _owners(rows, indices) if draws.by_document else None
     return scores_of(metric, table, baseline, draws, owners)
+
+
+def scored_by_all(
+    rows: Sequence[Sequence[Statistics | None]],
+) -> tuple[list[int], list[list[Statistics]]]:
+    """Returns the indices of examples that have statistics in all rows, and these statistics."""
+    indices = [i for i, column in enumerate(zip(*rows, strict=True)) if None not in column]
+    return indices, [[row[index] or {} for index in indices] for row in rows]
 
 
 def scores_of(

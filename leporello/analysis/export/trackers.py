@@ -61,7 +61,7 @@ def _tracked(run: FinishedRun) -> Iterator[TrackedJob]:
     directory = run.directory
     for job in run.jobs:
         folder = job.files.folder
-        if not (metrics := job.files.read("metrics.json")):
+        if not (metrics := job.merged):
             continue
         files = (*(folder / name for name in _FILES), directory.config, directory.manifest)
         yield TrackedJob(

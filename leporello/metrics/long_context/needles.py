@@ -6,10 +6,9 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.protocol import Averaged, GoldError, Statistics
+from leporello.metrics.protocol import Averaged, GoldError, Statistics, gold_entry
 from leporello.text.squad import normalise
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
@@ -63,8 +62,7 @@ class BabilongAccuracy(Averaged):
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `babilong_accuracy`, 100 or 0; None without references or labels."""
-        gold: Any = example.metadata.get("gold")
-        labels = gold.get("labels") if isinstance(gold, dict) else None
+        labels = gold_entry(example, "labels")
         if not example.references or not labels:
             return None
         right = _names_only(
@@ -100,8 +98,7 @@ class MrcrRatio(Averaged):
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `mrcr`, 0 to 100; None without references or prefix."""
-        gold = example.metadata.get("gold")
-        prefix = gold.get("prefix") if isinstance(gold, dict) else None
+        prefix = gold_entry(example, "prefix")
         if not example.references or not isinstance(prefix, str):
             return None
         if not prediction.prediction.startswith(prefix):
@@ -197,9 +194,7 @@ class HelmetNdcg(Averaged):
 
     def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
         """Returns `helmet_ndcg`, 0 to 100; None without relevance."""
-        gold: Any = example.metadata.get("gold")
-        relevance = gold.get("relevance") if isinstance(gold, dict) else None
-        if not relevance:
+        if not (relevance := gold_entry(example, "relevance")):
             return None
         ideal = _gain(sorted(relevance.values(), reverse=True))
         gain = _gain(relevance.get(name, 0) for name in _ranking(prediction.prediction))
