@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
@@ -20,7 +20,7 @@ from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
 from leporello.engine.results.finished import FinishedRow, prediction_from_row
 from leporello.engine.task_examples import examples_of
-from leporello.jobs.directory import RunDirectory
+from leporello.jobs.directory import RunDirectory, runs_in
 from leporello.jobs.files import JobFiles
 from leporello.jobs.manifest import named_files
 from leporello.metrics import Metric
@@ -73,6 +73,12 @@ class FinishedRun:
         if example_id not in ids:
             hint = did_you_mean(example_id, ids)
             raise UserError(f"{self.directory.path}: there is no example {example_id!r}{hint}")
+
+
+def finished_runs(paths: Iterable[Path]) -> list[FinishedRun]:
+    """Returns the runs in directories, and in folders of them, each once."""
+    directories = dict.fromkeys(run.resolve() for path in paths for run in runs_in(path))
+    return [*map(FinishedRun.at, directories)]
 
 
 @dataclass(frozen=True)

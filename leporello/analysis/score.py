@@ -9,12 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.export.submission import few
 from leporello.config import load_config
 from leporello.config.metrics import entry_of, metrics_of, specs_of
 from leporello.core.calls.answers import as_text
 from leporello.core.environment.json_table import JsonTable
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError, did_you_mean, few
 from leporello.core.files import read_json, read_rows
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction

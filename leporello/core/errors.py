@@ -11,7 +11,8 @@ from typing import TypeVar
 
 _Source = TypeVar("_Source")
 _Result = TypeVar("_Result")
-_LISTED = 30  # maximum number of names in a message
+_LISTED = 30  # maximum number of allowed names in a message
+_FEW = 5  # names that stand for others in a message
 _REPORTED = 100  # maximum number of faults of a config: more are usually repetitions of one mistake
 _SHORT = 3  # letters of a short name
 _COMPARED, _LONGEST = 1_000, 100  # limits of names to compare and of letters, since this is slow
@@ -147,6 +148,11 @@ def counted(count: int, noun: str) -> str:
     """Returns a count with its noun: `1 document`, `2 documents`, `3 entries`."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else plural}"
+
+
+def few(names: Sequence[str]) -> str:
+    """Returns the first names of a list, for a message."""
+    return ", ".join(names[:_FEW]) + (", …" if len(names) > _FEW else "")
 
 
 def visible(text: str) -> str:

@@ -197,10 +197,6 @@ class ByAggregate:
         self._pool = [statistics for table in tables for statistics in table]
         self._first_column = {id(table): index * len(table) for index, table in enumerate(tables)}
 
-    def score(self, statistics: Statistics) -> float:
-        """Returns the score of one example."""
-        return self._metric.score(statistics)
-
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
         """Returns rows with a 1 in each example's column, shape (examples, all examples)."""
         import numpy as np

@@ -70,9 +70,6 @@ class Parses(Protocol):
 class Resampled(Protocol):
     """A metric whose headline depends only on sums over examples: resampling is fast."""
 
-    def score(self, statistics: Statistics) -> float:
-        """Returns the score of one example, 0 to 100."""
-
     def summands(self, statistics: Sequence[Statistics]) -> Numbers:
         """Returns the numbers to sum, shape (examples, columns)."""
 

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, ValidationError
 
 from leporello.analysis.comparison.scores import Draws, scores_of
-from leporello.analysis.finished import FinishedJob, FinishedRun
+from leporello.analysis.finished import FinishedJob, FinishedRun, finished_runs
 from leporello.config.parameters import adapter
 from leporello.config.suites import Suite
 from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_you_mean, reworded
 from leporello.core.yaml.tree import Tree, read_tree
-from leporello.jobs.directory import runs_in
 from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics.statistics import StatisticsTable
 
@@ -161,8 +160,7 @@ class Cell:
 
 def cells_of(runs: Sequence[Path], suite: Suite) -> list[Cell]:
     """Returns the results of runs on a suite's tasks; without any, raises UserError."""
-    directories = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
-    cells = [cell for path in directories for cell in _of_run(path, suite)]
+    cells = [cell for run in finished_runs(runs) for cell in _of_run(run, suite)]
     if runs and not cells:
         names = ", ".join(map(str, runs))
         tasks = dict.fromkeys(task.partition("@")[0] for task in suite.tasks)
@@ -170,8 +168,7 @@ def cells_of(runs: Sequence[Path], suite: Suite) -> list[Cell]:
     return cells
 
 
-def _of_run(path: Path, suite: Suite) -> Iterator[Cell]:
-    run = FinishedRun.at(path)
+def _of_run(run: FinishedRun, suite: Suite) -> Iterator[Cell]:
     expected = run.directory.expected()
     for job in run.jobs:
         if suite.has(job.task):

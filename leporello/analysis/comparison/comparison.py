@@ -19,13 +19,12 @@ from leporello.analysis.comparison.tables import (
 from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.analysis.oracle_baselines import ORACLES
 from leporello.core.coverage import mean_shares
-from leporello.core.errors import UserError, check_list, did_you_mean
+from leporello.core.errors import UserError, check_list, did_you_mean, few
 from leporello.engine.results.finished import ExampleStatistics
 from leporello.jobs.manifest import metrics_of_run, readers_of
 from leporello.jobs.results import answers_of, selectivity
 from leporello.metrics import Metric
 
-_SHOWN = 3  # ids in a message
 _STAGES = ("chunker", "reader", "combiner")  # stages that pipelines of an oracle gap share
 _POINT = 0.01  # smallest difference of truncated shares that triggers a warning
 
@@ -144,8 +143,7 @@ def _ids(outcomes: Sequence[Outcomes], labels: Sequence[str], common: bool) -> l
 
 def _surplus(finished: Iterable[str], common_ids: Collection[str]) -> str:
     surplus = [id_ for id_ in finished if id_ not in common_ids]
-    names = ", ".join(surplus[:_SHOWN]) + (", …" if len(surplus) > _SHOWN else "")
-    return f"{len(surplus):,} more ({names})"
+    return f"{len(surplus):,} more ({few(surplus)})"
 
 
 def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:

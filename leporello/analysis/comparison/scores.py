@@ -129,7 +129,7 @@ def scores_of(
     others = [index for index in range(len(sums)) if index != baseline]
     others_sums = [sums[index] for index in others]
     p_values = randomisation(sums[baseline], others_sums, summed.of_sums, **options)
-    single = [[*map(summed.score, statistics)] for statistics in table]
+    single = [[*map(metric.score, statistics)] for statistics in table]
     for index, p, corrected in zip(others, p_values, holm(p_values), strict=True):
         gains = [s - base for s, base in zip(single[index], single[baseline], strict=True)]
         value = plain[index].value - plain[baseline].value

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from leporello.analysis.export.submission import few
 from leporello.analysis.finished import FinishedJob, FinishedRun
 from leporello.config import Pipeline
 from leporello.core.coverage import Coverage
 from leporello.core.environment.extras import require
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, few
 from leporello.core.files import atomically, check_own, in_utf8, write_json
 from leporello.core.notes import collect_notes
 from leporello.core.records import JSON, Example, Span

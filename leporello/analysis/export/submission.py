@@ -7,18 +7,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from leporello.analysis.finished import FinishedJob, FinishedRun
+from leporello.analysis.finished import FinishedJob, finished_runs
 from leporello.config import load_config
 from leporello.config.suites import Suite, SuiteSubmission
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError, did_you_mean, few
 from leporello.core.files import check_own, read_rows
 from leporello.core.table import csv_text
-from leporello.jobs.directory import runs_in
 from leporello.jobs.manifest import check_results
 
 _COLUMNS = ("Task", "ID", "Prediction")
 _NOT_AVAILABLE = "!@#$%^&*()"  # the scripts read this text as a missing value
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +123,6 @@ def _differing(kind: str, required: Collection[str], present: Collection[str]) -
         yield f"{len(redundant)} {kind} are redundant ({few(redundant)})"
 
 
-def few(names: Sequence[str]) -> str:
-    """Returns the first names of a list, for a message."""
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-
-
 def _predictions(job: FinishedJob) -> tuple[dict[str, str], tuple[str, ...]]:
     folder = job.files.folder
     files = folder / "predictions.jsonl", folder / "failures.jsonl"
@@ -146,8 +139,7 @@ def _jobs(
     runs: Sequence[Path], benchmark: str, pipelines: Mapping[str, str]
 ) -> dict[str, FinishedJob]:
     jobs: dict[str, FinishedJob] = {}
-    paths = dict.fromkeys(path.resolve() for run in runs for path in runs_in(run))
-    for job in (job for run in map(FinishedRun.at, paths) for job in run.jobs):
+    for job in (job for run in finished_runs(runs) for job in run.jobs):
         prefix, _, short = job.task.partition("@")[0].rpartition("/")
         if prefix == benchmark and pipelines.get(short) in ("", job.pipeline):
             if first := jobs.get(short):

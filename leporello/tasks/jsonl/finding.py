@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
-from leporello.core.errors import UserError
+from leporello.core.errors import UserError, few
 from leporello.core.files import Stamp, cache_directory, opened, read_json, sha256, stamp
 from leporello.storage import RemotePath, to_path
 from leporello.tasks.official.benchmark import Published
@@ -96,8 +96,8 @@ def hub_files(url: str, split: str, suffixes: tuple[str, ...]) -> tuple[Path, ..
         matching = _by_card(card, config, split_name, rows) or _by_name(rows, config, split_name)
     if not matching:
         of = f"split {split_name!r}" + (f" of {config!r}" if config else "")
-        shown = ", ".join(rows[:8]) + (", …" if len(rows) > 8 else "") or "none"  # noqa: PLR2004
-        raise UserError(f"{url}: has no files of rows for {of}; other files of rows: {shown}")
+        others = few(rows) or "none"
+        raise UserError(f"{url}: has no files of rows for {of}; other files of rows: {others}")
     return tuple(_fetched(repository, file, hashes) for file in matching)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
-from leporello.core.errors import UserError, did_you_mean
+from leporello.core.errors import UserError, did_you_mean, few
 from leporello.core.files import at_home, opened
 from leporello.storage import RemotePath, to_path
 from leporello.tasks.jsonl.formats import ParquetRows
@@ -25,7 +25,6 @@ _BLOCK = 1 << 20  # bytes of rows that are decompressed at once
 # Parts of a JSON list: an object without inner objects, and the end.
 _OBJECT = re.compile(rb"""[\s,\[]*+(\{(?:[^"{}]++|"(?:[^"\\]++|\\.)*+")*+\})""", re.DOTALL)
 _END = re.compile(rb"[\s,\[]*\]\s*")
-_SHOWN = 8  # most members of a zip in a message
 
 # Exceptions for truncated or damaged files.
 _DAMAGE = (EOFError, OSError, zipfile.BadZipFile, zlib.error)
@@ -97,7 +96,7 @@ class Archive:
         names = archive.namelist()
         name = next((name for name in self.members if name in names), None)
         if name is None:
-            listed = ", ".join(sorted(names)[:_SHOWN]) or "nothing"
+            listed = few(sorted(names)) or "nothing"
             raise UserError(f"{self.path}: has no {self.members[0]}; it contains {listed}")
         try:
             return archive.open(name)
