@@ -62,6 +62,7 @@ class Muld(Benchmark):
 
     benchmark: ClassVar[str] = "muld"
     repository: ClassVar[str] = "ghomasHudson/muld"
+    file: ClassVar[str] = "data/{name}_{split}.json.bz2"
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -72,11 +73,6 @@ class Muld(Benchmark):
     def metrics(self) -> tuple[str, ...]:
         """The metrics of the paper; the benchmark has no code for them."""
         return _OF_LABELS.get(self.name, _WRITTEN)
-
-    @property
-    def file(self) -> str:
-        """Path of the split's file in the repository."""
-        return f"data/{self.name}_{self.split}.json.bz2"
 
     def normalise(self, text: str, example: Example) -> str:  # noqa: ARG002 -- part of every task
         """Returns an answer in the form that the metric requires."""
@@ -210,14 +206,10 @@ class ContraPro(Benchmark):
 
     benchmark: ClassVar[str] = "muld"
     repository: ClassVar[str] = Muld.repository
+    file: ClassVar[str] = "data/opensubtitles_{split}.json.bz2"
     name: ClassVar[str] = "contrapro"
     metrics: ClassVar[tuple[str, ...]] = ("exact_match",)
     splits: ClassVar[tuple[str, ...]] = SPLITS["opensubtitles"]
-
-    @property
-    def file(self) -> str:
-        """Path of the subtitles' file in the repository."""
-        return f"data/opensubtitles_{self.split}.json.bz2"
 
     def take_all(self, number: int, row: Mapping[str, Any]) -> Sequence[Example]:
         """Parses one row; see `Benchmark.take_all`."""

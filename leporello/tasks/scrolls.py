@@ -65,8 +65,7 @@ class Scrolls(Benchmark):
         return "Unanswerable" if self.name == "qasper" else ""
 
     @property
-    def file(self) -> str:
-        """The zip of all splits."""
+    def _file(self) -> str:
         return f"{self.name.removesuffix('_hard')}.zip"
 
     def normalise(self, text: str, example: Example) -> str:

@@ -63,6 +63,7 @@ class ZeroScrolls(Benchmark):
 
     benchmark: ClassVar[str] = "zero_scrolls"
     repository: ClassVar[str] = "tau/zero_scrolls"
+    file: ClassVar[str] = "{name}.zip"
     splits: ClassVar[tuple[str, ...]] = SPLITS
 
     @property
@@ -74,11 +75,6 @@ class ZeroScrolls(Benchmark):
     def no_answer(self) -> str:
         """Reference of unanswerable questions; empty if the task has none."""
         return "unanswerable" if self.name in ("qasper", "musique") else ""
-
-    @property
-    def file(self) -> str:
-        """The zip of both splits."""
-        return f"{self.name}.zip"
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric requires."""

@@ -42,16 +42,12 @@ class InfiniteBench(Benchmark):
 
     benchmark: ClassVar[str] = "infinite_bench"
     repository: ClassVar[str] = "xinrongzhang2022/InfiniteBench"
+    file: ClassVar[str] = "{name}.jsonl"
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
         """The official metric."""
         return ({"class": "infinite_bench", "task": self.name},)
-
-    @property
-    def file(self) -> str:
-        """The task's file."""
-        return f"{self.name}.jsonl"
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric requires."""

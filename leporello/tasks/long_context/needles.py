@@ -33,12 +33,8 @@ class Mrcr(Benchmark):
 
     benchmark: ClassVar[str] = "mrcr"
     repository: ClassVar[str] = "openai/mrcr"
+    file: ClassVar[str] = "{name[0]}needle/{name}.parquet"
     metrics: ClassVar[tuple[MetricEntry, ...]] = ("mrcr",)
-
-    @property
-    def file(self) -> str:
-        """Path of the file in the repository."""
-        return f"{self.name.partition('_')[0]}/{self.name}.parquet"
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:
         """Parses one row; see `Benchmark.take`."""
@@ -76,12 +72,8 @@ class GraphWalks(Benchmark):
 
     benchmark: ClassVar[str] = "graphwalks"
     repository: ClassVar[str] = "openai/graphwalks"
+    file: ClassVar[str] = "graphwalks_{name}.parquet"
     metrics: ClassVar[tuple[MetricEntry, ...]] = ("graphwalks",)
-
-    @property
-    def file(self) -> str:
-        """Path of the file in the repository."""
-        return f"graphwalks_{self.name}.parquet"
 
     def take(self, number: int, row: Mapping[str, Any]) -> Example:
         """Parses one row; see `Benchmark.take`."""

@@ -50,6 +50,7 @@ class Benchmark(LaidOut):
         data: Directory of the benchmarks' files. None means `LEPORELLO_DATA` or `data`.
         benchmark: Name of the benchmark, and of its folder in the data directory.
         repository: Data set on the hub from which `fetch` downloads the files; may be empty.
+        file: Path of a file in the repository, with `{name}` and `{split}` of the task.
         by_hand: URL for a manual download, without a repository.
     """
 
@@ -57,6 +58,7 @@ class Benchmark(LaidOut):
     data: Path | None
     benchmark: ClassVar[str]
     repository: ClassVar[str] = ""
+    file: ClassVar[str]
     by_hand: ClassVar[str] = ""
 
     @property
@@ -77,9 +79,8 @@ class Benchmark(LaidOut):
         return present(self.full_name, self.places(folder), self.by_hand)
 
     @property
-    def file(self) -> str:
-        """Path of the split's file in the repository."""
-        raise NotImplementedError
+    def _file(self) -> str:
+        return self.file.format(name=getattr(self, "name", ""), split=self.split)
 
     @property
     def published(self) -> Published | None:
@@ -87,12 +88,12 @@ class Benchmark(LaidOut):
         if not self.repository:
             return None
         check_split(self.full_name, self.split, self.splits)
-        place = f"{self.benchmark}/{self.file.removeprefix('data/')}"
-        return Published(self.repository, self.file, place)
+        place = f"{self.benchmark}/{self._file.removeprefix('data/')}"
+        return Published(self.repository, self._file, place)
 
     def places(self, folder: Path) -> Sequence[Archive]:
         """Returns the possible archives of the split; a zip contains one file per split."""
-        path = folder / self.file.removeprefix("data/")
+        path = folder / self._file.removeprefix("data/")
         if path.suffix != ".zip":
             return (Archive(path),)
         split = f"{self.split}.jsonl"
