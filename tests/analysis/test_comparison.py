@@ -121,7 +121,7 @@ def test_other_examples_are_refused(run_of: Callable[..., Path]) -> None:
     """Runs over different examples are refused, unless only common examples are compared."""
     runs = [run_of("right"), run_of("wrong", limit=5)]
     with pytest.raises(
-        UserError, match=r"5 in common:\n  right: 11 more \(q5, q6, q7, …\)\n.*--common"
+        UserError, match=r"5 in common:\n  right: 11 more \(q5, q6, q7, q8, q9, …\)\n.*--common"
     ):
         compare(runs, draws=FEW)
     [board] = compare(runs, common=True, draws=FEW).boards
