@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -148,13 +148,8 @@ class Funnel:
 
 def funnels(run: Path | str) -> list[Funnel]:
     """Returns a funnel for each pipeline and task of a run; raises as `trace_examples`."""
-    return count_losses(trace_examples(run))
-
-
-def count_losses(traces: Iterable[ExampleTrace]) -> list[Funnel]:
-    """Returns a funnel for each pipeline and task of the examples."""
     counts: defaultdict[tuple[str, str], _JobCounts] = defaultdict(_JobCounts)
-    for trace in traces:
+    for trace in trace_examples(run):
         counts[trace.pipeline, trace.task].add(trace)
     return [count.funnel(*job) for job, count in counts.items()]
 

@@ -75,13 +75,6 @@ class ShuffleAccuracy:
         return {name: round(100 * score, 4) for name, score in scores.items()}
 
 
-def verdict_on(difference: float) -> str:
-    """Returns the authors' verdict on the score of the original minus that of the shuffle."""
-    if abs(difference) <= _TIE:
-        return "same"
-    return "good" if difference > 0 else "bad"
-
-
 def interval(documents: Sequence[Sequence[bool]]) -> tuple[float, float]:
     """Returns the bounds of the 95 % interval, 0 to 1, of the share of pairs that are True."""
     pairs, clusters = sum(map(len, documents)), len(documents)
@@ -118,12 +111,15 @@ def _verdicts(statistics: Sequence[Statistics]) -> dict[int, dict[str, list[str]
 
 
 def _verdict(original: float | None, shuffle: Statistics) -> str:
+    """Returns the authors' verdict on the score of a shuffle."""
     if shuffle["unchanged"]:  # even if a model scores the same text differently
         return "same"
     if original is None or shuffle["score"] is None:
         # Not left out: a model that fails on hard texts would otherwise score higher.
         return "missing"
-    return verdict_on(original - shuffle["score"])
+    if abs(original - shuffle["score"]) <= _TIE:
+        return "same"
+    return "good" if original > shuffle["score"] else "bad"
 
 
 def _flat(lists: Iterable[Sequence[Any]]) -> list[Any]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from leporello.analysis.example_trace import ExampleTrace
@@ -15,7 +15,7 @@ from leporello.core.coverage import ledger_line, loss_lines, merge
 from leporello.core.errors import UserError
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import JSON, Document, Example, Span
-from leporello.engine.results.finished import FinishedRow
+from leporello.engine.results.finished import FinishedRow, prediction_from_row
 from leporello.engine.results.serialization import read_from_row
 from leporello.text.outline import place_of_span
 
@@ -169,7 +169,7 @@ def job_detail(
         assert failure is not None
         lost = {"stage": failure["stage"], "error": cut(failure["error"], _LONG)}
         return {**fields, "calls": [], "hits": [], "passages": {}, "failure": lost}
-    calls = row.calls
+    calls, hits = row.calls, prediction_from_row(prediction).hit_spans
     passages = {
         rank: {**p, "text": cut(p["text"], _LITERAL), "spans": p["spans"][:_SPANS]}
         for rank, p in prediction.get("passages", {}).items()
@@ -182,9 +182,11 @@ def job_detail(
         "hits": prediction["hits"][: limits.hits],
         "passages": passages,
         "more_hits": max(0, len(prediction["hits"]) - limits.hits),
-        "selected": _selected(prediction),
+        "selected": _merged(chain.from_iterable(hits)),
         "read": prediction["read"][:_SPANS],
-        "cited": _merged(call["output"]["span"] for call in calls if call["output"].get("span")),
+        "cited": _merged(
+            Span(*call["output"]["span"]) for call in calls if call["output"].get("span")
+        ),
         "coverage": prediction["coverage"],
         "ledger": ledger_line(prediction["coverage"]),
         "calls": [_call(call) for call in calls[: limits.calls]],
@@ -193,18 +195,8 @@ def job_detail(
     }
 
 
-def _selected(prediction: Mapping[str, Any]) -> list[list[int]]:
-    passages = prediction.get("passages", {})
-    spans = (
-        span
-        for rank, (start, end, _) in enumerate(prediction["hits"])
-        for span in (passages[str(rank)]["spans"] if str(rank) in passages else [(start, end)])
-    )
-    return _merged(spans)
-
-
-def _merged(spans: Iterable[Sequence[int]]) -> list[list[int]]:
-    return [[span.start, span.end] for span in merge(Span(*span) for span in spans)[:_SPANS]]
+def _merged(spans: Iterable[Span]) -> list[list[int]]:
+    return [[span.start, span.end] for span in merge(spans)[:_SPANS]]
 
 
 def _raw(prediction: Mapping[str, Any]) -> dict[str, str]:

@@ -25,7 +25,7 @@ from leporello.core.yaml.scalars import write_yaml
 from leporello.jobs.directory import safe_name
 from leporello.jobs.options import TuneOptions, takes
 from leporello.tuning.account import Account, parse_budget
-from leporello.tuning.documents import Documents, Round, leading, rounds_of, tuned_task
+from leporello.tuning.documents import Round, leading, rounds_of, tuned_task
 from leporello.tuning.evaluation import Estimate, Evaluator, Measured
 from leporello.tuning.search import LEAST, SHARES, PointSearch, ScoredPoint
 
@@ -58,50 +58,6 @@ class Tuned:
     front: tuple[Mapping[str, JSON], ...]  # choices, score and cost of the Pareto front of points
     seed: int  # seed of the division of documents and of the proposals
     cost: str = ""  # unit of the costs; empty if the search ignored them
-
-
-def write_config(
-    file: Path,
-    result: Tuned,
-    chosen: PipelineSpec,
-    documents: Documents,
-    evaluator: Evaluator,
-) -> None:
-    """Writes the chosen pipeline with all its parameters, and a record of its search."""
-    declared: dict[str, Any] = {
-        "description": f"{_TUNED} {', '.join(result.tasks)}",
-        "tasks": [*result.tasks],
-        **chosen.resolved(),
-        "tuned": _record(result, documents, evaluator),
-    }
-    write_yaml(file, {"pipelines": {result.pipeline: declared}})
-
-
-def _record(result: Tuned, documents: Documents, evaluator: Evaluator) -> dict[str, JSON]:
-    account = evaluator.account
-    fields = {name: value for name, value in asdict(result).items() if name not in _ELSEWHERE}
-    record: dict[str, JSON] = {
-        **json.loads(json.dumps(fields)),
-        "tasks": {name: _task(evaluator, name, documents[name]) for name in result.tasks},
-        "budget": account.text,
-        "seconds": round(account.spent.seconds, 1),
-        "dollars": account.spent.dollars if account.is_priced else None,
-        "leporello": __version__,
-    }
-    return record
-
-
-def _task(evaluator: Evaluator, name: str, documents: Sequence[str]) -> dict[str, JSON]:
-    task = evaluator.tasks[name]
-    texts = {
-        shortened(example.document.sha256) for key in documents for example in task.documents[key]
-    }
-    return {
-        "data": task.data,
-        "metric": task.metric.headline,
-        "signature": task.metric.signature,
-        "documents": [*sorted(texts)],
-    }
 
 
 @takes(TuneOptions)
@@ -165,7 +121,7 @@ class Searches:
     apart: list[tuple[Measured, Measured]] = field(default_factory=list)
 
     def run(self, file: Path) -> Tuned:
-        """Searches, writes the config, and returns the result."""
+        """Searches, writes the config with the best pipeline, and returns the result."""
         tasks, account = self.evaluator.tasks, self.evaluator.account
         rounds = rounds_of([*tasks.values()], self.evaluator.seed)
         marker = self.evaluator.folder / "searches.json"
@@ -182,9 +138,37 @@ class Searches:
             self._search(round_, tried[number] if number < len(tried) else allowed)
             write_json(marker, {identity: [search.tried for search in self.finished]})
         result = self._result(rounds, file)
-        last = self.finished[-1]
-        write_config(file, result, last.best.pipeline, last.documents, self.evaluator)
+        declared: dict[str, Any] = {
+            "description": f"{_TUNED} {', '.join(result.tasks)}",
+            "tasks": [*result.tasks],
+            **self.finished[-1].best.pipeline.resolved(),
+            "tuned": self._record(result),
+        }
+        write_yaml(file, {"pipelines": {result.pipeline: declared}})
         return result
+
+    def _record(self, result: Tuned) -> dict[str, JSON]:
+        """Returns the record of the search that the config contains."""
+        account = self.evaluator.account
+        fields = {name: value for name, value in asdict(result).items() if name not in _ELSEWHERE}
+        return {
+            **json.loads(json.dumps(fields)),
+            "tasks": {name: self._task(name) for name in result.tasks},
+            "budget": account.text,
+            "seconds": round(account.spent.seconds, 1),
+            "dollars": account.spent.dollars if account.is_priced else None,
+            "leporello": __version__,
+        }
+
+    def _task(self, name: str) -> dict[str, JSON]:
+        task, keys = self.evaluator.tasks[name], self.finished[-1].documents[name]
+        examples = (example for key in keys for example in task.documents[key])
+        return {
+            "data": task.data,
+            "metric": task.metric.headline,
+            "signature": task.metric.signature,
+            "documents": [*sorted({shortened(example.document.sha256) for example in examples})],
+        }
 
     def _identity(self, task: str) -> list[JSON]:
         documents = [*self.evaluator.tasks[task].documents]

@@ -70,25 +70,14 @@ def compared(
     `rows` has the same finished examples of each pipeline, in the same order. `baseline` is the
     index of the pipeline that the others are tested against; None tests nothing.
     """
-    by_metric = {
-        name: _scores(name, metric, rows, baseline, draws) for name, metric in metrics.items()
-    }
+    by_metric: dict[str, list[Score]] = {}
+    for name, metric in metrics.items():
+        statistics = [[example.statistics.get(name) for example in row] for row in rows]
+        indices, table = scored_by_all(statistics)
+        # The examples of one document are not independent.
+        owners = _owners(rows, indices) if draws.by_document else None
+        by_metric[name] = scores_of(metric, table, baseline, draws, owners)
     return [{name: by_metric[name][index] for name in metrics} for index in range(len(rows))]
-
-
-def _scores(
-    name: str,
-    metric: Metric,
-    rows: Sequence[Sequence[ExampleStatistics]],
-    baseline: int | None,
-    draws: Draws,
-) -> list[Score]:
-    indices, table = scored_by_all(
-        [[example.statistics.get(name) for example in row] for row in rows]
-    )
-    # The examples of one document are not independent.
-    owners = _owners(rows, indices) if draws.by_document else None
-    return scores_of(metric, table, baseline, draws, owners)
 
 
 def scored_by_all(

@@ -94,7 +94,7 @@ def _tables(task: TaskComparison, comparison: Comparison) -> Iterator[ResultTabl
         yield replace(tested[-1], notes=(explained(comparison),))
     for ladder in task.ladders:
         yield from _headroom(task, ladder)
-    yield from confidence_tables(task.task, [(e.label, e.confidence) for e in task.entries])
+    yield from _confidence(task)
     parts = shown(entry.shares for entry in task.entries)
     costs = tuple(_cost(entry, parts) for entry in task.entries)
     yield ResultTable(
@@ -102,23 +102,18 @@ def _tables(task: TaskComparison, comparison: Comparison) -> Iterator[ResultTabl
     )
 
 
-def confidence_tables(
-    task: str, entries: Sequence[tuple[str, Mapping[str, float]]]
-) -> Iterator[ResultTable]:
-    """Yields a table of results of `selectivity`, by label, if any pipeline has confidence."""
-    names = [name for name in SELECTIVITY_KEYS if any(name in values for _, values in entries)]
-    rows = [
-        (label, *(f"{values[name]:,.6g}" if name in values else NO for name in names))
-        for label, values in entries
-        if values
-    ]
+def _confidence(task: TaskComparison) -> Iterator[ResultTable]:
+    """Yields a table of results of `selectivity`, if any pipeline has confidence."""
+    values = {entry.label: entry.confidence for entry in task.entries if entry.confidence}
+    names = [n for n in SELECTIVITY_KEYS if any(n in numbers for numbers in values.values())]
+    rows = tuple(
+        (label, *(f"{numbers[n]:,.6g}" if n in numbers else NO for n in names))
+        for label, numbers in values.items()
+    )
     if rows:
-        headers = tuple(
-            name.replace("at_", "score at ") + " %" * name.startswith("at_") for name in names
-        )
-        yield ResultTable(
-            f"Confidence on {task}", ("pipeline", *headers), tuple(rows), (_CONFIDENCE,)
-        )
+        headers = (n.replace("at_", "score at ") + " %" * n.startswith("at_") for n in names)
+        title = f"Confidence on {task.task}"
+        yield ResultTable(title, ("pipeline", *headers), rows, (_CONFIDENCE,))
 
 
 _CONFIDENCE = (
