@@ -31,22 +31,9 @@ def tally(pairs: Iterable[tuple[Label, Label | None]]) -> dict[Label, tuple[int,
     return {label: (hits[label], missed[label], extra[label]) for label in labels}
 
 
-def f1_of(counts: tuple[float, float, float]) -> float:
+def f1_of(hits: float, missed: float, extra: float) -> float:
     """Returns the F1 of a label, 0 to 1; 0 if the label does not occur."""
-    hits, missed, extra = counts
     return 2 * hits / (2 * hits + missed + extra) if hits else 0.0
-
-
-def macro(counts: Counts[Label], labels: Sequence[Label]) -> float:
-    """Returns the mean F1 of these labels; labels that do not occur count as 0."""
-    return fmean(f1_of(counts.get(label, (0, 0, 0))) for label in labels) if labels else 0.0
-
-
-def micro(counts: Counts[Label], labels: Sequence[Label]) -> float:
-    """Returns the F1 of the summed counts of these labels."""
-    chosen = [counts.get(label, (0, 0, 0)) for label in labels]
-    hits, missed, extra = map(sum, zip(*chosen, strict=True)) if chosen else (0, 0, 0)
-    return f1_of((hits, missed, extra))
 
 
 def columns(rows: Sequence[Counts[Label]], labels: Sequence[Label]) -> Numbers:
@@ -114,10 +101,11 @@ class F1Macro:
         """Returns `f1_macro`, `f1_micro`, and `f1[LABEL]` of each class."""
         counts = tally((s["wanted"], s["given"]) for s in statistics)
         labels = sorted(counts.keys() & _labels(statistics))
+        by_label = {label: f1_of(*counts[label]) for label in labels}
         scores = {
-            self.name: macro(counts, labels),
-            "f1_micro": micro(counts, labels),
-            **{f"f1[{label}]": f1_of(counts[label]) for label in labels},
+            self.name: fmean(by_label.values()),
+            "f1_micro": f1_of(*map(sum, zip(*(counts[label] for label in labels), strict=True))),
+            **{f"f1[{label}]": f1 for label, f1 in by_label.items()},
         }
         return {name: round(100 * score, 4) for name, score in scores.items()}
 
@@ -168,7 +156,7 @@ class NoAnswer(Summed):
         """Returns F1, precision and recall."""
         hits, missed, extra = row
         return {
-            self.headline: 100 * f1_of((hits, missed, extra)),
+            self.headline: 100 * f1_of(hits, missed, extra),
             "no_answer_precision": 100 * (hits / max(hits + extra, 1)),
             "no_answer_recall": 100 * (hits / max(hits + missed, 1)),
         }

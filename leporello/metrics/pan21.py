@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from leporello.core.records import Example, Prediction
-from leporello.metrics.f1_macro import columns, macro, macro_of_sums, tally
+from leporello.metrics.f1_macro import columns, macro_of_sums, tally
 from leporello.metrics.protocol import GoldError, Numbers, Statistics
 
 _AUTHORS = "paragraph-authors"
@@ -77,12 +77,10 @@ class StyleChangeF1:
 
 def _macro(statistics: Sequence[Statistics], task: str) -> float:
     # Counts of all documents first, as PAN concatenates them: the mean over documents differs.
-    counts: dict[str, tuple[int, int, int]] = {}
-    for row in statistics:
-        for label, (hits, missed, extra) in row[task].items():
-            previous = counts.get(label, (0, 0, 0))
-            counts[label] = (previous[0] + hits, previous[1] + missed, previous[2] + extra)
-    return macro(counts, _LABELS.get(task, tuple(counts)))
+    rows = [row[task] for row in statistics]
+    labels = _LABELS.get(task) or [*dict.fromkeys(chain.from_iterable(rows))]
+    sums = columns(rows, labels).sum(axis=0, keepdims=True)
+    return float(macro_of_sums(sums, fixed=True)[0])
 
 
 def _pairs(truth: Sequence[str], answer: Sequence[str]) -> list[tuple[str, str | None]]:

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from typing import overload
+from typing import Any
 
 from leporello.core.environment.json_table import JsonTable
 from leporello.metrics.protocol import Statistics
@@ -39,17 +39,10 @@ class StatisticsTable(Sequence[Statistics]):
             return len(self._on_disk)
         return len(self._numbers) // max(1, len(self._names))
 
-    @overload
-    def __getitem__(self, place: int) -> Statistics: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Statistics]: ...
-    def __getitem__(self, place: int | slice) -> Statistics | list[Statistics]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(*place.indices(len(self)))]
+    def __getitem__(self, place: Any) -> Any:  # noqa: ANN401 -- an integer; metrics use no slices
         place = range(len(self))[place]
         if self._on_disk is not None:
-            statistics: Statistics = self._on_disk.get(place)
-            return statistics
+            return self._on_disk.get(place)
         width = len(self._names)
         first = place * width
         return dict(zip(self._names, self._numbers[first : first + width], strict=True))
