@@ -18,7 +18,7 @@ from leporello.core.files import at_home, opened, stamp
 from leporello.core.members import join
 from leporello.core.protocols import Loader
 from leporello.core.records import JSON, CacheProtocol, Document, Index, Loss, Place, Section, Span
-from leporello.loaders.files import LARGEST, load_bytes, loader_of, read_bytes
+from leporello.loaders.files import LARGEST, loader_of, read_bytes, read_with
 from leporello.storage import RemotePath, to_path
 from leporello.storage.location import Location
 
@@ -213,11 +213,14 @@ def load_collection(
     files = find_sources(paths)
     documents, size = [], 0
     for source in files.sources:
-        document, losses = _loaded(source, cache, loader)
-        files.losses += losses
-        if document:
-            documents.append(document)
-            size += len(document.text)
+        try:
+            documents.append(_document(source, cache, loader))
+            size += len(documents[-1].text)
+        except Exception as error:  # a format's library fails on a broken file
+            kind = (
+                "" if isinstance(error, UserError) else f"{source.path}: {type(error).__name__}: "
+            )
+            files.losses.append(Loss(UNREADABLE, f"{kind}{error}", source.name))
         if size > LARGEST:
             raise UserError(
                 f"{_title(paths)}: is larger than {LARGEST // 2**20} MiB of text, the limit of a"
@@ -251,32 +254,23 @@ def _title(paths: Iterable[str | Path]) -> str:
     return ", ".join(to_path(path).name or str(path) for path in paths)
 
 
-def _loaded(
-    source: FoundFile, cache: CacheProtocol | None, loader: Loader | None
-) -> tuple[Document | None, list[Loss]]:
-    try:
-        return _document(source, cache, loader), []
-    except UserError as error:
-        why = str(error)
-    except Exception as error:  # a format's library fails on a broken file
-        why = f"{source.path}: {type(error).__name__}: {error}"
-    return None, [Loss(UNREADABLE, why, source.name)]
-
-
 def _document(source: FoundFile, cache: CacheProtocol | None, loader: Loader | None) -> Document:
     """Returns a file's document, from the cache if its content is cached."""
     data = source.read()
-    reads, _ = loader_of(data, source.path, loader)
+    reads, note = loader_of(data, source.path, loader)
     loader_id = cache.fingerprint(reads) if cache else None
     if cache is None or loader_id is None:
-        return dataclasses.replace(load_bytes(data, source.path, loader), id=source.name)
+        document = read_with(reads, note, data, source.path)
+        return dataclasses.replace(document, id=source.name)
     content = hashlib.sha256(data).hexdigest()
     key: dict[str, JSON] = {"loader": {**loader_id}, "file": content, "name": source.path.name}
-    if (cached := cache.get("texts", key)) is not None:
-        return _unpacked_document(cached, source.name)
-    packed = _packed(load_bytes(data, source.path, loader))
-    cache.put("texts", key, packed)
+    if (packed := cache.get("texts", key)) is None:
+        packed = _packed(read_with(reads, note, data, source.path))
+        cache.put("texts", key, packed)
     return _unpacked_document(packed, source.name)
+
+
+_RECORDS = {"sections": Section, "parts": Span, "places": Place, "losses": Loss}
 
 
 def _packed(document: Document) -> Index:
@@ -290,22 +284,17 @@ def _packed(document: Document) -> Index:
         "notes": [*document.notes],
         **{
             name: [[*dataclasses.astuple(record)] for record in getattr(document, name)]
-            for name in ("sections", "parts", "places", "losses")
+            for name in _RECORDS
         },
     }
 
 
 def _unpacked_document(index: Index, name: str) -> Document:
     packed: Any = index
-    document = Document(
-        name,
-        str(packed["text"].data, "utf-8", "surrogatepass"),
-        packed["title"],
-        tuple(Section(*section) for section in packed["sections"]),
-        tuple(Span(*part) for part in packed["parts"]),
-        tuple(Place(*place) for place in packed["places"]),
-        tuple(Loss(*loss) for loss in packed["losses"]),
-        tuple(packed["notes"]),
-    )
+    text = str(packed["text"].data, "utf-8", "surrogatepass")
+    records: Any = {
+        name: tuple(kind(*values) for values in packed[name]) for name, kind in _RECORDS.items()
+    }
+    document = Document(name, text, packed["title"], notes=(*packed["notes"],), **records)
     document.memo("sha256", lambda: packed["sha256"])
     return document

@@ -113,20 +113,24 @@ def load_bytes(data: bytes, path: Path, loader: Loader | None = None) -> Documen
 
     A built-in loader reads files of its format too, whatever their suffix.
     """
-    reads, note = loader_of(data, path, loader)
-    if not isinstance(reads, Format):
-        return load_with(reads, path)
-    document = document_of(reads, data, path)
-    return dataclasses.replace(document, notes=(*([note] if note else []), *document.notes))
+    return read_with(*loader_of(data, path, loader), data, path)
+
+
+def read_with(loader: Loader, note: str, data: bytes, path: Path) -> Document:
+    """Converts a file to a document by the loader and the note that `loader_of` returned."""
+    if not isinstance(loader, Format):
+        return load_with(loader, path)
+    document = document_of(loader, data, path)
+    return dataclasses.replace(document, notes=(*filter(None, [note]), *document.notes))
 
 
 def loader_of(data: bytes, path: Path, loader: Loader | None = None) -> tuple[Loader, str]:
     """Returns the loader of a file, and a note if its suffix is misleading; see `load_bytes`."""
-    if loader is not None and not isinstance(loader, Format) and _takes(loader, path):
+    takes = loader is not None and _takes(loader, path)
+    if takes and loader and not isinstance(loader, Format):
         return loader, ""
     format_, note = _recognised(data, path)
-    fits = isinstance(loader, Format) and (isinstance(loader, format_) or _takes(loader, path))
-    return (loader if fits and loader else format_()), note
+    return (loader if loader and (takes or isinstance(loader, format_)) else format_()), note
 
 
 def _takes(loader: Loader, path: Path) -> bool:

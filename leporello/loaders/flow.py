@@ -25,9 +25,10 @@ _BLANKS = re.compile(r"[\t\n\r\f][ \t\n\r\f]*+| [ \t\n\r\f]++")
 # Looking up a member of an enumeration takes longer than writing a word.
 _NONE_GAP, _FIGURE_GAP, _SPACE_GAP, _CELL_GAP = Gap.NONE, Gap.FIGURE, Gap.SPACE, Gap.CELL
 _NONE: Mapping[str, str] = MappingProxyType({})
-# Functions that begin and end an element of a flow, by its name.
-Begin: TypeAlias = Callable[[Any, str, Mapping[str, str]], None]
-End: TypeAlias = Callable[[Any, str], None]
+# Separator before and after an element, and functions that begin and end it in a flow, by its name.
+Tag: TypeAlias = tuple[
+    Gap, Callable[[Any, str, Mapping[str, str]], None] | None, Callable[[Any, str], None] | None
+]
 
 
 class Flow:
@@ -68,9 +69,9 @@ class Flow:
         if attributes and _is_hidden(attributes):
             self.aside(tag, attributes, self._conceal)
             return
-        entry = self.starts.get(tag)
+        entry = self.tags.get(tag)
         if entry is not None:
-            gap, begin = entry
+            gap, begin, _ = entry
             if gap:
                 if gap > self._gap:
                     self._part(gap)
@@ -88,9 +89,9 @@ class Flow:
                 aside, self._aside = self._aside, None
                 self._then(aside.close())
             return
-        entry = self.ends.get(tag)
+        entry = self.tags.get(tag)
         if entry is not None:
-            gap, finish = entry
+            gap, _, finish = entry
             if finish is not None:
                 finish(self, tag)
             if gap > self._gap:
@@ -316,35 +317,24 @@ class Flow:
             mark_figure(self.pieces, first, is_raised=tag == "sup")
             self._part(Gap.FIGURE)
 
-    # Separators before and after elements, with functions that begin and end them.
-    starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
-        **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None)),
-        **dict.fromkeys(LINES, (Gap.LINE, None)),
-        **dict.fromkeys(HEADINGS, (Gap.PARAGRAPH, _start_heading)),
-        **dict.fromkeys(LOST, (Gap.NONE, _lose)),
-        **dict.fromkeys(("script", "style", "template", "rp"), (Gap.NONE, _skip)),
-        **dict.fromkeys(("thead", "tbody", "tfoot", "tr"), (Gap.LINE, _start_rows)),
-        **dict.fromkeys(("td", "th"), (Gap.CELL, _start_cell)),
-        **dict.fromkeys(("sup", "sub"), (Gap.NONE, _open_figure)),
-        "table": (Gap.PARAGRAPH, _start_table),
-        "pre": (Gap.PARAGRAPH, _start_preformatted),
-        "tab": (Gap.CELL, None),
-        "br": (Gap.NONE, _break),
-        "title": (Gap.NONE, _take_title),
-        "math": (Gap.NONE, _formulate),
+    tags: ClassVar[Mapping[str, Tag]] = {
+        **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None, None)),
+        **dict.fromkeys(LINES, (Gap.LINE, None, None)),
+        **dict.fromkeys(HEADINGS, (Gap.PARAGRAPH, _start_heading, _close_heading)),
+        **dict.fromkeys(LOST, (Gap.NONE, _lose, None)),
+        **dict.fromkeys(("script", "style", "template", "rp"), (Gap.NONE, _skip, None)),
+        **dict.fromkeys(("thead", "tbody", "tfoot", "tr"), (Gap.LINE, _start_rows, _end_rows)),
+        **dict.fromkeys(("td", "th"), (Gap.CELL, _start_cell, None)),
+        **dict.fromkeys(("sup", "sub"), (Gap.NONE, _open_figure, _close_figure)),
+        "table": (Gap.PARAGRAPH, _start_table, _end_table),
+        "pre": (Gap.PARAGRAPH, _start_preformatted, _end_preformatted),
+        "li": (Gap.LINE, None, _end_item),
+        "tab": (Gap.CELL, None, None),
+        "br": (Gap.NONE, _break, None),
+        "title": (Gap.NONE, _take_title, None),
+        "math": (Gap.NONE, _formulate, None),
         # Browsers that do not know ruby show parentheses around the reading.
-        "rt": (Gap.NONE, lambda flow, *_: flow._write("(")),
-    }
-    ends: ClassVar[Mapping[str, tuple[Gap, End | None]]] = {
-        **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None)),
-        **dict.fromkeys(LINES, (Gap.LINE, None)),
-        **dict.fromkeys(HEADINGS, (Gap.PARAGRAPH, _close_heading)),
-        **dict.fromkeys(("thead", "tbody", "tfoot", "tr"), (Gap.LINE, _end_rows)),
-        **dict.fromkeys(("sup", "sub"), (Gap.NONE, _close_figure)),
-        "table": (Gap.PARAGRAPH, _end_table),
-        "pre": (Gap.PARAGRAPH, _end_preformatted),
-        "li": (Gap.LINE, _end_item),
-        "rt": (Gap.NONE, lambda flow, _: flow._write(")")),
+        "rt": (Gap.NONE, lambda flow, *_: flow._write("("), lambda flow, _: flow._write(")")),
     }
 
 

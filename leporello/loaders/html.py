@@ -12,7 +12,7 @@ from leporello.core.errors import UserError
 from leporello.core.records import Document
 from leporello.loaders.elements import Gap
 from leporello.loaders.files import Format
-from leporello.loaders.flow import Begin, End, Flow
+from leporello.loaders.flow import Flow, Tag
 from leporello.loaders.numbering import Counter, whole
 from leporello.loaders.text import decoded
 from leporello.text.looks import codec_of
@@ -101,25 +101,17 @@ class HtmlFlow(Flow):
         if self._within["select"]:
             self.label(_box(is_ticked="selected" in attributes))
 
-    starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
-        **Flow.starts,
-        **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _start_list)),
-        **dict.fromkeys(("textarea", "button", "progress", "meter"), (Gap.SPACE, None)),
-        **dict.fromkeys(("div", "span"), (Gap.NONE, _start_like)),
-        "dialog": (Gap.LINE, _start_dialog),
-        "li": (Gap.LINE, _start_item),
-        "nav": (Gap.PARAGRAPH, _enter),
-        "input": (Gap.SPACE, _start_input),
-        "select": (Gap.SPACE, _enter),
-        "option": (Gap.LINE, _start_option),
-    }
-    ends: ClassVar[Mapping[str, tuple[Gap, End | None]]] = {
-        **Flow.ends,
-        **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _end_list)),
-        **dict.fromkeys(("textarea", "button", "input", "progress", "meter"), (Gap.SPACE, None)),
-        **dict.fromkeys(("div", "span"), (Gap.NONE, _end_like)),
-        "nav": (Gap.PARAGRAPH, _leave),
-        "select": (Gap.SPACE, _leave),
+    tags: ClassVar[Mapping[str, Tag]] = {
+        **Flow.tags,
+        **dict.fromkeys(("ol", "ul", "menu"), (Gap.PARAGRAPH, _start_list, _end_list)),
+        **dict.fromkeys(("textarea", "button", "progress", "meter"), (Gap.SPACE, None, None)),
+        **dict.fromkeys(("div", "span"), (Gap.NONE, _start_like, _end_like)),
+        "dialog": (Gap.LINE, _start_dialog, None),
+        "li": (Gap.LINE, _start_item, Flow._end_item),
+        "nav": (Gap.PARAGRAPH, _enter, _leave),
+        "input": (Gap.SPACE, _start_input, None),
+        "select": (Gap.SPACE, _enter, _leave),
+        "option": (Gap.LINE, _start_option, None),
     }
 
 

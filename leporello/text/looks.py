@@ -22,26 +22,16 @@ _OLD = (
     *("cp932", "euc-jp", "iso-2022-jp", "cp949", "cp437", "cp850", "cp852"),
 )
 # Python's codecs of the names that files declare. Browsers read the first group with an encoding
-# that has more characters, and Python lacks the others
+# that has more characters, and Python and chardet lack the others
 # (https://encoding.spec.whatwg.org/#names-and-labels).
 _MEANT = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874",
     "tis-620": "cp874", "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs",
-    "shift_jis": "cp932", "euc_kr": "cp949",
+    "shift_jis": "cp932", "shift_jis_2004": "cp932", "euc_jis_2004": "euc_jp", "euc_kr": "cp949",
 }  # fmt: skip
 _LACKING = {
-    "csgb2312": "gb18030", "gb_2312": "gb18030", "gb_2312-80": "gb18030", "gbk": "gb18030",
-    "big5": "big5hkscs", "cn-big5": "big5hkscs", "sjis": "cp932",
-    "windows-31j": "cp932", "cseucpkdfmtjapanese": "euc_jp", "euc-jp": "euc_jp",
-    "cseuckr": "cp949", "csksc56011987": "cp949", "iso-ir-149": "cp949", "ks_c_5601-1989": "cp949",
-    "ksc_5601": "cp949", "windows-949": "cp949", "dos-874": "cp874", "windows-874": "cp874",
-    "koi": "koi8_r", "koi8": "koi8_r", "koi8-ru": "koi8_u", "csmacintosh": "mac_roman",
-    "mac": "mac_roman", "mac-roman": "mac_roman", "mac-cyrillic": "mac_cyrillic",
-    "mac-ukrainian": "mac_cyrillic", "sun_eu_greek": "iso8859_7", "csisolatin9": "iso8859_15",
-    "visual": "iso8859_8", "logical": "iso8859_8", "unicode-1-1-utf-8": "utf-8",
-    "unicode11utf8": "utf-8", "unicode20utf8": "utf-8", "unicode": "utf-16-le",
-    "csunicode": "utf-16-le", "ucs-2": "utf-16-le", "iso-10646-ucs-2": "utf-16-le",
-    "unicodefeff": "utf-16-le", "unicodefffe": "utf-16-be",
+    **dict.fromkeys(("unicode", "csunicode", "ucs-2", "iso-10646-ucs-2"), "utf-16-le"),
+    "unicodefeff": "utf-16-le", "unicodefffe": "utf-16-be", "mac-ukrainian": "mac_cyrillic",
 }  # fmt: skip
 _SHOWN = {
     "ISO8859": "ISO-8859", "ISO2022": "ISO-2022", "MAC-ROMAN": "MACINTOSH", "-LE": "LE",
@@ -92,8 +82,11 @@ def codec_of(label: str) -> str:
     try:
         codec = codecs.lookup(name).name
     except LookupError:
+        from chardet.registry import lookup_encoding
+
         iso, plain = _ISO.fullmatch(name), name.removeprefix("x-").removeprefix("x-")
-        codec = codecs.lookup(f"iso8859-{iso[1]}" if iso else _LACKING.get(plain, plain)).name
+        meant = f"iso8859-{iso[1]}" if iso else _LACKING.get(plain) or lookup_encoding(plain)
+        codec = codecs.lookup(meant or plain).name
     b"a".decode(codec, "ignore")  # raises for codecs that are not of text, such as `hex`
     return _MEANT.get(codec, codec)
 

@@ -15,7 +15,7 @@ from leporello.core.records import Document, Loss
 from leporello.loaders.elements import Gap
 from leporello.loaders.figures import formula
 from leporello.loaders.files import Format
-from leporello.loaders.flow import Begin, Flow
+from leporello.loaders.flow import Flow, Tag
 from leporello.loaders.html import Html
 from leporello.loaders.markup.latex_grammar import formula as latex_formula
 from leporello.loaders.numbering import Counter, whole
@@ -254,9 +254,9 @@ class _AnyXml(XmlFlow):
         self._has_formula = True
         self.aside(tag, attributes, write)
 
-    starts: ClassVar[Mapping[str, tuple[Gap, Begin | None]]] = {
-        **Flow.starts,
-        **dict.fromkeys(("math", "tex-math"), (Gap.NONE, _write_formula)),
+    tags: ClassVar[Mapping[str, Tag]] = {
+        **Flow.tags,
+        **dict.fromkeys(("math", "tex-math"), (Gap.NONE, _write_formula, None)),
     }
 
 
