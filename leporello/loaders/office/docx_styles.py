@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 
 from leporello.loaders.numbering import numeral, whole
 from leporello.loaders.office.archive import Element
@@ -20,74 +21,55 @@ _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _PLACE = re.compile(r"%([1-9])")
 
 
-@dataclass(frozen=True, slots=True)
-class WordStyle:
-    """A style of paragraphs or of text."""
-
-    name: str  # name, in English for built-in styles
-    base: str  # id of the style that it is based on
-    paragraph: Element | None  # properties of paragraphs
-    text: Element | None  # properties of text
-
-
 class WordStyles:
-    """Styles by id."""
+    """Styles of paragraphs and text, by id."""
 
     def __init__(self, root: Element) -> None:
-        self._styles = {
-            attribute(style, "styleId") or "": WordStyle(
-                attribute(style.find("{*}name")) or "",
-                attribute(style.find("{*}basedOn")) or "",
-                style.find("{*}pPr"),
-                style.find("{*}rPr"),
-            )
-            for style in root.iter("{*}style")
-        }
-        self._levels: dict[str, int] = {}
-        self._values: dict[tuple[str, str], str | None] = {}
+        self._styles = {attribute(s, "styleId") or "": s for s in root.iter("{*}style")}
+        # Most paragraphs have one of few styles.
+        self.heading = cache(self._heading)
+        self.text_value = cache(self._text_value)
+        self.numbering = cache(self._numbering)
 
-    def line(self, id_: str) -> Iterator[tuple[str, WordStyle]]:
+    def _line(self, id_: str) -> Iterator[tuple[str, Element]]:
         """Yields a style, and the styles that it is based on, with their ids."""
         for _ in range(_DEEPEST):
             style = self._styles.get(id_)
             if style is None:
                 return
             yield id_, style
-            id_ = style.base
-
-    def heading(self, id_: str) -> int:
-        """Returns the level of headings of a style; 0 for other paragraphs."""
-        if id_ not in self._levels:
-            self._levels[id_] = self._heading(id_)
-        return self._levels[id_]
+            id_ = attribute(style.find("{*}basedOn")) or ""
 
     def _heading(self, id_: str) -> int:
-        for _, style in self.line(id_):
-            if style.name == "Title":
+        """Returns the level of headings of a style; 0 for other paragraphs."""
+        for _, style in self._line(id_):
+            name = attribute(style.find("{*}name")) or ""  # in English for built-in styles
+            if name == "Title":
                 return 1
-            if match := _HEADING.fullmatch(style.name):
+            if match := _HEADING.fullmatch(name):
                 return int(match[1])
-            if style.paragraph is not None:
-                level = outline_level(style.paragraph)
-                if level is not None:
-                    return level
+            if (level := outline_level(style.find("{*}pPr"))) is not None:
+                return level
         return 0
 
-    def text_value(self, id_: str, name: str) -> str | None:
+    def _text_value(self, id_: str, name: str) -> str | None:
         """Returns a property of text that a style has or inherits; None without it."""
-        if (id_, name) not in self._values:
-            elements = (
-                s.text.find(f"{{*}}{name}") for _, s in self.line(id_) if s.text is not None
-            )
-            element = next((e for e in elements if e is not None), None)
-            value = attribute(element) or "true"
-            self._values[id_, name] = None if element is None else value
-        return self._values[id_, name]
+        elements = (style.find(f"{{*}}rPr/{{*}}{name}") for _, style in self._line(id_))
+        element = next((e for e in elements if e is not None), None)
+        return None if element is None else attribute(element) or "true"
+
+    def _numbering(self, id_: str) -> tuple[str | None, str | None, str]:
+        """Returns the numbering and level of a style, and the style that defines them."""
+        for name, style in self._line(id_):
+            numbers = style.find("{*}pPr/{*}numPr")
+            if numbers is not None and (found := attribute(numbers.find("{*}numId"))) is not None:
+                return found, attribute(numbers.find("{*}ilvl")), name
+        return None, None, ""
 
 
-def outline_level(properties: Element) -> int | None:
+def outline_level(properties: Element | None) -> int | None:
     """Returns the level of headings that a paragraph has; 0 for body text, None without it."""
-    value = attribute(properties.find("{*}outlineLvl"))
+    value = None if properties is None else attribute(properties.find("{*}outlineLvl"))
     if value is None or not value.isdecimal():
         return None
     return int(value) + 1 if int(value) < 9 else 0  # noqa: PLR2004 -- 9 is body text
@@ -105,36 +87,23 @@ class Level:
     restart: int | None = None  # level whose items restart the numbers; None for all outer levels
 
 
-@dataclass(slots=True)
-class _Numbering:
-    levels: dict[int, Level] = field(default_factory=dict)
-    link: str = ""  # id of the style whose numbering it has
-
-
 class WordNumbers:
     """Numbers of paragraphs, counted in the order of the document."""
 
     def __init__(self, root: Element, styles: WordStyles) -> None:
         self._styles = styles
         self._abstract = {
-            attribute(e, "abstractNumId") or "": _Numbering(
-                dict(map(_level, e.iterfind("{*}lvl"))), attribute(e.find("{*}numStyleLink")) or ""
-            )
-            for e in root.iterfind("{*}abstractNum")
+            attribute(e, "abstractNumId") or "": e for e in root.iterfind("{*}abstractNum")
         }
-        self._names = {}
-        self._own: dict[str, dict[int, Level]] = {}  # levels of single numberings
-        self._restarts: dict[str, dict[int, int]] = {}  # first numbers, until they are used
-        for number in root.iterfind("{*}num"):
-            id_ = attribute(number, "numId") or ""
-            self._names[id_] = attribute(number.find("{*}abstractNumId")) or ""
-            for override in number.iterfind("{*}lvlOverride"):
-                at = whole(attribute(override, "ilvl"))
-                if (start := override.find("{*}startOverride")) is not None:
-                    self._restarts.setdefault(id_, {})[at] = whole(attribute(start), 1)
-                if (level := override.find("{*}lvl")) is not None:
-                    self._own.setdefault(id_, {})[at] = _level(level)[1]
-        self._counts: dict[str, dict[int, int]] = {}  # last numbers, by numbering and level
+        self._numbers = {attribute(e, "numId") or "": e for e in root.iterfind("{*}num")}
+        self._restarts = {  # first numbers, by numbering and level, until they are used
+            (id_, whole(attribute(override, "ilvl"))): whole(attribute(start), 1)
+            for id_, number in self._numbers.items()
+            for override in number.iterfind("{*}lvlOverride")
+            if (start := override.find("{*}startOverride")) is not None
+        }
+        self._levels = cache(self._read_levels)
+        self._counts: dict[str, dict[int, int]] = {}  # last numbers, by list and level
 
     def number(self, properties: Element | None, style: str) -> str | None:
         """Counts a paragraph, and returns its number; empty for bullets, None without either."""
@@ -143,36 +112,36 @@ class WordNumbers:
         at = None if numbers is None else attribute(numbers.find("{*}ilvl"))
         by_style = style
         if id_ is None:
-            id_, at, by_style = self._of_style(style, at)
+            id_, level_of_style, by_style = self._styles.numbering(style)
+            at = at or level_of_style
         if not id_ or id_ == "0":
             return None
-        abstract = self._resolved(self._names.get(id_, ""))
-        levels = {**self._abstract.get(abstract, _Numbering()).levels, **self._own.get(id_, {})}
+        abstract, levels = self._levels(id_)
         of_style = (i for i, level in levels.items() if by_style and level.style == by_style)
         level = whole(at) if at is not None else next(of_style, 0)
         return self._text(id_, abstract, levels, level) if level in levels else None
 
-    def _of_style(self, style: str, at: str | None) -> tuple[str | None, str | None, str]:
-        """Returns the numbering and level of a style, and the style that defines them."""
-        for name, base in self._styles.line(style):
-            numbers = None if base.paragraph is None else base.paragraph.find("{*}numPr")
-            if numbers is not None and (id_ := attribute(numbers.find("{*}numId"))) is not None:
-                return id_, at or attribute(numbers.find("{*}ilvl")), name
-        return None, None, ""
-
-    def _resolved(self, abstract: str) -> str:
-        """Returns the numbering that a numbering refers to by a style."""
-        for _ in range(_DEEPEST):
-            link = self._abstract.get(abstract, _Numbering()).link
-            id_ = self._of_style(link, None)[0] if link else None
-            if id_ is None or self._names.get(id_) in (None, abstract):
+    def _read_levels(self, id_: str) -> tuple[str, dict[int, Level]]:
+        """Returns the id of the list that a numbering counts, and its levels."""
+        own = number = self._numbers.get(id_)
+        abstract, levels = "", dict[int, Level]()
+        for _ in range(_DEEPEST):  # a style may refer to another numbering
+            if number is None:
                 break
-            abstract = self._names[id_]
-        return abstract
+            abstract = attribute(number.find("{*}abstractNumId")) or ""
+            if (source := self._abstract.get(abstract)) is None:
+                break
+            levels = dict(map(_level, source.iterfind("{*}lvl")))
+            link = attribute(source.find("{*}numStyleLink"))
+            number = self._numbers.get(self._styles.numbering(link)[0] or "") if link else None
+        for override in () if own is None else own.iterfind("{*}lvlOverride"):
+            if (level := override.find("{*}lvl")) is not None:
+                levels[whole(attribute(override, "ilvl"))] = _level(level)[1]
+        return abstract, levels
 
     def _text(self, id_: str, abstract: str, levels: dict[int, Level], at: int) -> str:
         counts = self._counts.setdefault(abstract, {})
-        start = self._restarts.get(id_, {}).pop(at, None)
+        start = self._restarts.pop((id_, at), None)
         if start is not None:
             counts[at] = start
         else:
