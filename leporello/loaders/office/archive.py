@@ -1,6 +1,7 @@
 """Zip archives that are documents: their members, unpacked within limits."""
 
 import io
+import posixpath
 import re
 import zipfile
 from collections import Counter
@@ -80,6 +81,11 @@ def unpacked(data: bytes, path: Path, *, is_tested: bool = True) -> zipfile.ZipF
 def read(archive: zipfile.ZipFile, name: str) -> bytes:
     """Returns the bytes of a member; empty if it does not exist."""
     return archive.read(name) if name in archive.namelist() else b""
+
+
+def beside(folder: str, target: str) -> str:
+    """Returns the name of a member that another member in a folder refers to."""
+    return posixpath.normpath(posixpath.join("/", folder, target))[1:]
 
 
 def parsed(data: bytes) -> Element:

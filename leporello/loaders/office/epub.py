@@ -13,7 +13,7 @@ from zipfile import BadZipFile, ZipFile
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss
 from leporello.loaders.html import Html
-from leporello.loaders.office.archive import ArchiveFormat, Element, parsed, read, unpacked
+from leporello.loaders.office.archive import ArchiveFormat, Element, beside, parsed, read, unpacked
 from leporello.text.outline import joined
 
 _OF_FONTS = {"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"}
@@ -50,7 +50,7 @@ def _chapters(
 ) -> Iterator[tuple[str, Document]]:
     """Yields the chapters in the order of the book, then pages that are not part of the order."""
     items = {item.get("id"): item for item in book.iter("{*}item")}
-    names = {i: _beside(folder, item.get("href") or "") for i, item in items.items()}
+    names = {i: beside(folder, unquote(item.get("href") or "")) for i, item in items.items()}
     order = [place.get("idref") for place in book.iter("{*}itemref")]
     for number, id_ in enumerate(order, 1):
         name = names.get(id_, "")
@@ -78,7 +78,3 @@ def _chapter(archive: ZipFile, item: Element | None, name: str, path: Path) -> D
     except (UserError, RecursionError, BadZipFile, EOFError, zlib.error) as error:
         reason = str(error).removeprefix(f"{path / name}: ") or "is nested too deeply"
         return Document("", "", losses=(Loss("chapter", reason, name),))
-
-
-def _beside(folder: str, href: str) -> str:
-    return posixpath.normpath(posixpath.join(folder, unquote(href)))

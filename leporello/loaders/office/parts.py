@@ -12,7 +12,7 @@ from functools import lru_cache
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
 from leporello.loaders.numbering import whole
-from leporello.loaders.office.archive import Element, parsed, read
+from leporello.loaders.office.archive import Element, beside, parsed, read
 
 _MOST_POINTS = 100_000  # of a series
 
@@ -73,7 +73,7 @@ class OfficeParts:
             self._targets[part] = {
                 relation.get("Id", ""): (
                     relation.get("Type", "").rpartition("/")[2],
-                    _path(folder, relation.get("Target", "")),
+                    beside(folder, relation.get("Target", "")),
                 )
                 for relation in root.iter("{*}Relationship")
             }
@@ -179,9 +179,3 @@ def _number(text: str) -> str:
 def _text(element: Element) -> str:
     paragraphs = ("".join(t.text or "" for t in p.iter("{*}t")) for p in element.iter("{*}p"))
     return " ".join(filter(None, paragraphs))
-
-
-def _path(folder: str, target: str) -> str:
-    if target.startswith("/"):
-        return target[1:]
-    return posixpath.normpath(posixpath.join(folder, target))

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from posixpath import join, normpath
 from zipfile import ZipFile
 
 from leporello.loaders.office.archive import parsed, read
+from leporello.loaders.office.parts import OfficeParts
 from leporello.loaders.tables.marks import MOST_CELLS, PERCENT, Marks, check_size, has_unit
 
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -28,23 +28,17 @@ _DIGITS = re.compile(rb"<v>-?+\d{16}")
 def marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
     """Returns the marks of the sheets by their names; raises UserError for too many cells."""
     book = read(archive, "xl/workbook.xml")
-    parts = _targets(archive)
+    parts = OfficeParts(archive).targets("xl/workbook.xml")
     formats = _formats(read(archive, "xl/styles.xml"))
     zeros = b'fullCalcOnLoad="1"' in book  # written by a program that computes nothing
     sheets = {}
     for about in parsed(book).iter("{*}sheet"):
-        sheet = read(archive, parts.get(about.get(_RELATION, ""), ""))
+        sheet = read(archive, parts.get(about.get(_RELATION, ""), ("", ""))[1])
         if prefix := _PREFIX.search(sheet[:2000]):
             sheet = re.sub(rb"<(/?)%b:" % prefix[1], rb"<\1", sheet)
         _check_size(sheet, path)
         sheets[about.get("name", "")] = _marks(sheet, formats, zeros=zeros)
     return sheets
-
-
-def _targets(archive: ZipFile) -> dict[str, str]:
-    """Returns the names of the parts that a workbook refers to, by their ids."""
-    links = parsed(read(archive, "xl/_rels/workbook.xml.rels"))
-    return {link.get("Id", ""): normpath(join("/xl", link.get("Target", "")))[1:] for link in links}
 
 
 @lru_cache(20_000)
