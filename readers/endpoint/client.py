@@ -6,7 +6,7 @@ import asyncio
 import random
 import threading
 from collections.abc import Coroutine, Mapping
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -38,7 +38,7 @@ class Client:
     def __init__(self, base_url: str, headers: Mapping[str, str]) -> None:
         """Opens the session with headers for every request."""
         self.base_url = base_url
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._main: asyncio.Task[None] | None
         self._loop: asyncio.AbstractEventLoop
         self._session: ClientSession
         self._ended: asyncio.Event
@@ -51,28 +51,16 @@ class Client:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Returns the result of the work; an interruption of the caller cancels it."""
-        tasks, is_done = list[asyncio.Task[T]](), threading.Event()
-
-        def begin() -> None:
-            tasks.append(self._loop.create_task(work))
-            self._tasks.add(tasks[0])
-            tasks[0].add_done_callback(self._tasks.discard)
-            tasks[0].add_done_callback(lambda _: is_done.set())
-
-        self._loop.call_soon_threadsafe(begin)
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            is_done.wait()
+            return future.result()
         except BaseException:
-            self._loop.call_soon_threadsafe(lambda: tasks[0].cancel())  # noqa: PLW0108 -- the task exists only later
-            is_done.wait()  # so that a new call does not join work that is being cancelled
+            future.cancel()
             raise
-        if tasks[0].cancelled():
-            raise CancelledError
-        return tasks[0].result()
 
     def cancel(self) -> None:
         """Cancels all work; its callers get a `CancelledError`."""
-        self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._tasks])
+        self._loop.call_soon_threadsafe(self._cancel_all)
 
     def close(self) -> None:
         """Cancels all work and closes the connections."""
@@ -107,6 +95,10 @@ class Client:
         body = bytes(content)
         return body if status < SUCCESS else fault_of_status(status, response.headers, body)
 
+    def _cancel_all(self) -> None:
+        for task in asyncio.all_tasks() - {self._main}:
+            task.cancel()
+
     async def _live(self, headers: Mapping[str, str], opened: Future[None]) -> None:
         try:
             self._session = _session(self.base_url, headers)
@@ -115,6 +107,7 @@ class Client:
             return
         async with self._session:
             self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+            self._main = asyncio.current_task()
             opened.set_result(None)
             await self._ended.wait()
 

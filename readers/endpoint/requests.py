@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections import Counter, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from weakref import WeakValueDictionary
 
 from leporello.core.errors import UserError
 from leporello.core.secrets import redact
@@ -62,71 +62,52 @@ class Dispatcher(Asker):
 
     patience: float  # seconds for which the server may answer only 429
     throttle: Throttle
-    # Pending and answered requests, by hash of the prompt.
-    _tasks: OrderedDict[bytes, asyncio.Task[Outcome]] = field(default_factory=OrderedDict)
-    _wanted: Counter[bytes] = field(default_factory=Counter)  # number of callers that wait
-    _stop: ResponseFault | None = None  # the fault that concerns every request
+    _replies: dict[bytes, EndpointReply] = field(default_factory=dict)  # by hash of the prompt
+    _locks: WeakValueDictionary[bytes, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    _callers: int = 0
+    _stop: asyncio.Future[ResponseFault] = field(init=False)  # fault that concerns every request
     _refused_until: float = 0.0  # on the loop's clock
 
     async def ask(self, bodies: Mapping[EndpointPrompt, bytes]) -> dict[EndpointPrompt, Outcome]:
         """Returns the outcome of each prompt; see `Asker`."""
-        keys = {prompt: sha256("".join(prompt).encode()).digest() for prompt in bodies}
+        keys = [sha256("".join(prompt).encode()).digest() for prompt in bodies]
         # Only before a call: answers that were paid for would be lost if it stopped one.
-        if not self._tasks.keys() >= {*keys.values()}:
+        if not self._replies.keys() >= {*keys}:
             self.account.check()
-        tasks = {p: self._task(p, key, bodies[p]) for p, key in keys.items()}
-        self._wanted.update(keys.values())
+        loop = asyncio.get_running_loop()
+        if not self._callers and self._refused_until - loop.time() <= self.patience:
+            self.throttle.reset_refusals()  # the patience of later callers starts again
+            self._stop = loop.create_future()
+        stop, answers = self._stop, asyncio.create_task(self._answers(bodies, keys))
+        self._callers += 1
         try:
-            # Shielded, since other callers may wait for the same request.
-            outcomes = await asyncio.gather(*map(asyncio.shield, tasks.values()))
+            await asyncio.wait((answers, stop), return_when=asyncio.FIRST_COMPLETED)
+            if stop.done():
+                raise UserError(stop.result().message)
+            return answers.result()
         finally:
-            for prompt, task in tasks.items():
-                self._release(keys[prompt], task)
-        if stop := next((o for o in outcomes if isinstance(o, ResponseFault) and o.stops), None):
-            raise UserError(stop.message)
-        return dict(zip(tasks, outcomes, strict=True))
+            self._callers -= 1
+            answers.cancel()
 
-    def _task(self, prompt: EndpointPrompt, key: bytes, body: bytes) -> asyncio.Task[Outcome]:
-        if key not in self._tasks:
-            if not self._wanted:  # the patience of later callers starts again
-                self.throttle.reset_refusals()
-                if self._refused_until - asyncio.get_running_loop().time() <= self.patience:
-                    self._stop = None
-            self._tasks[key] = asyncio.create_task(self._answer(prompt, key, body))
-        self._tasks.move_to_end(key)
-        return self._tasks[key]
+    async def _answers(
+        self, bodies: Mapping[EndpointPrompt, bytes], keys: Sequence[bytes]
+    ) -> dict[EndpointPrompt, Outcome]:
+        outcomes = await asyncio.gather(*map(self._answer, bodies, bodies.values(), keys))
+        return dict(zip(bodies, outcomes, strict=True))
 
-    def _release(self, key: bytes, task: asyncio.Task[Outcome]) -> None:
-        """Removes a caller from a request, and cancels the request if no caller waits for it."""
-        self._wanted[key] -= 1
-        if not self._wanted[key]:
-            del self._wanted[key]
-            if task.cancel():
-                self._forget(key, task)
-        while len(self._tasks) > len(self._wanted) + _REPLIES:
-            del self._tasks[next(key for key in self._tasks if key not in self._wanted)]
-
-    def _forget(self, key: bytes, task: asyncio.Task[Outcome] | None) -> None:
-        if self._tasks.get(key) is task:
-            del self._tasks[key]
-
-    async def _answer(self, prompt: EndpointPrompt, key: bytes, body: bytes) -> Outcome:
-        outcome: Outcome | None = None
-        try:
+    async def _answer(self, prompt: EndpointPrompt, body: bytes, key: bytes) -> Outcome:
+        # Equal prompts of several calls wait for the reply to the first one.
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            if reply := self._replies.get(key):
+                return reply
             outcome = await self._outcome(prompt, body)
-            if isinstance(outcome, ResponseFault) and outcome.stops:
-                outcome = self._stop = replace(outcome, again=False)
-                for task in map(self._tasks.get, self._wanted):
-                    if task and task is not asyncio.current_task():
-                        task.cancel()
-        except asyncio.CancelledError:
-            if self._stop is None or not self._wanted[key]:
-                raise
-            return self._stop
-        finally:
-            if not isinstance(outcome, EndpointReply):
-                self._forget(key, asyncio.current_task())
-        return outcome
+            if isinstance(outcome, EndpointReply):
+                self._replies[key] = outcome
+                if len(self._replies) > _REPLIES:
+                    del self._replies[next(iter(self._replies))]
+            elif outcome.stops and not self._stop.done():
+                self._stop.set_result(outcome)
+            return outcome
 
     async def _outcome(self, prompt: EndpointPrompt, body: bytes) -> Outcome:
         """Repeats a request until it is answered or fails permanently."""
@@ -149,8 +130,6 @@ class Dispatcher(Asker):
 
     async def _attempt(self, body: bytes) -> Outcome:
         clock = asyncio.get_running_loop().time
-        if self._stop:
-            return self._stop
         await self.throttle.enter()
         try:
             started = clock()
