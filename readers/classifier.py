@@ -63,8 +63,6 @@ class Classifier(TrainedClassifier):
             of their probabilities, `error` fails the input.
     """
 
-    _trainer = "classifier"
-
     question: bool = False  # off, since a label of a whole document mostly has no question
     separator: str = "\n\n"
     on_overflow: OnOverflow = "fit"
@@ -123,13 +121,16 @@ class Classifier(TrainedClassifier):
 
     @cached_property
     def _window(self) -> Window | None:
-        if not self._network:
+        if not self.is_network:
             return None
         return Window(self._text, self._size, self.max_input_tokens, self.on_overflow)
 
     @cached_property
     def _labels(self) -> tuple[str, ...]:
-        return self._network.labels if self._network else tuple(map(str, self._ngrams.classes_))
+        if not self.is_network:
+            return tuple(map(str, self._ngrams.classes_))
+        _ = self._network  # first, since it checks that the model predicts classes
+        return self.declared_labels
 
     def _text(self, read: Read) -> str:
         return "\n".join(filter(None, self._segments(read)))
@@ -140,25 +141,24 @@ class Classifier(TrainedClassifier):
 
     def _model_input(self, part: Read) -> Segments:
         question, text = self._segments(part)
-        return self.network.segments(*((question, text) if question else (text,)))
+        return self._encoded(*((question, text) if question else (text,)))
 
     def _size(self, text: str) -> int:
         """Returns the number of tokens; the first line is the question, a separate segment."""
-        assert self._network
         first, line_break, second = text.partition("\n") if self.question else (text, "", "")
-        return self._network.size(first, second) if line_break else self._network.size(first)
+        return self._length(first, second) if line_break else self._length(first)
 
     def _classify(self, parts: Sequence[Read]) -> list[tuple[tuple[float, ...], int]]:
         """Returns the probabilities of each part, and how many of its tokens the model read."""
-        if not self._network:
+        if not self.is_network:
             texts = [encodable(self._text(part)) for part in parts]
             distinct = list(dict.fromkeys(texts))
             rows = self._ngrams.predict_proba(distinct).tolist() if distinct else []
             by_text = dict(zip(distinct, map(tuple, rows), strict=True))
             return [(by_text[text], 0) for text in texts]
         prompts = list(map(self._model_input, parts))
-        probabilities = self._network.probabilities(prompts)
-        return [(probabilities[prompt], len(prompt.tokens)) for prompt in prompts]
+        replies = self._replies(prompts)
+        return [(replies[prompt].scores, len(prompt.tokens)) for prompt in prompts]
 
     def _output(
         self, read: Read, parts: Sequence[Read], classified: Sequence[tuple[tuple[float, ...], int]]

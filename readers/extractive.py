@@ -11,7 +11,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Output, Read
 from leporello.models.calibration import TakesCalibration, calibrated
-from leporello.readers.backends.pretrained import Tokens, quiet
+from leporello.readers.backends.pretrained import TRAINER, Tokens, quiet
 from leporello.readers.backends.rows import padded
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
@@ -60,6 +60,7 @@ class Extractive(TakesCalibration, BatchedModel):
     """
 
     _architecture = "AutoModelForQuestionAnswering"
+    trainer = TRAINER
     # Small differences of logits decide here, not the choice of one token (decision 19).
     dtype = "float32"
 
@@ -88,7 +89,7 @@ class Extractive(TakesCalibration, BatchedModel):
         # The segments of all inputs form common batches, and equal ones are read once.
         windows = [self.windows(read) for read in inputs]
         prompts = (window.prompt for read_windows in windows for _, window in read_windows)
-        replies: Any = self.batching.read(dict.fromkeys(prompts), 1, 0, self._answer)
+        replies: Any = self._replies(prompts)
         outputs = [
             self._output(read, [(n, w, replies[w.prompt]) for n, w in read_windows])
             for read, read_windows in zip(inputs, windows, strict=True)
@@ -104,11 +105,6 @@ class Extractive(TakesCalibration, BatchedModel):
         """Returns how many leading passages fit: all, since long ones are read in segments."""
         # Nothing is ever cut: long passages become more segments (decision 19).
         return len(read.passages)
-
-    @property
-    def trainer(self) -> str:
-        """Name of the function that fine-tunes the model; see `FineTunes`."""
-        return "leporello.readers.training.fine_tuning:extractive"
 
     def windows(self, read: Read) -> list[tuple[int, PassageWindow]]:
         """Returns all segments of an input, each with the index of its passage."""

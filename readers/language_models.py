@@ -68,11 +68,6 @@ class CausalLM(PromptedModel):
         if self.system and self.chat is False:
             raise ValueError("system needs a chat template: put its text into prompt instead")
 
-    @property
-    def trainer(self) -> str:
-        """Name of the function that fine-tunes the model; see `FineTunes`."""
-        return "leporello.readers.training.fine_tuning:causal_lm"
-
     def training_examples(
         self, read: Read, target: str
     ) -> list[tuple[ModelInput, tuple[int, ...]]]:
@@ -168,11 +163,6 @@ class Seq2Seq(PromptedModel):
         """Returns how many characters of the passages fit before a text; see `Fit`."""
         fits = self.on_overflow == "slice" and self._size(behind) <= self.max_input_tokens
         return sum(len(passage_text(passage)) for passage in read.passages) if fits else -1
-
-    @property
-    def trainer(self) -> str:
-        """Name of the function that fine-tunes the model; see `FineTunes`."""
-        return "leporello.readers.training.fine_tuning:seq2seq"
 
     def training_examples(
         self, read: Read, target: str

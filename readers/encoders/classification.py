@@ -1,16 +1,16 @@
-"""Transformers models that classify texts and pairs, and the base of both classifiers."""
+"""Base of the classifiers of texts and of pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Read
-from leporello.readers.backends.pretrained import DType, read_config
+from leporello.readers.backends.pretrained import TRAINER, DType, read_config
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
 from leporello.readers.classical.saved_model import is_trained_here
@@ -23,22 +23,59 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SequenceClassification(BatchedModel):
-    """A model with a classification head."""
+class TrainedClassifier(BatchedModel):
+    """Base of the classifiers with a scikit-learn model from `train`, or a transformers model.
+
+    Attributes:
+        model: Folder that `train` wrote, or path or hub id of a transformers model with
+            safetensors. None before the training.
+        max_input_tokens: Input window of a transformers model, including special tokens.
+        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
+            GPU's memory, or is 4096 on a CPU.
+        dtype: Type of the weights; `auto` is that of the checkpoint.
+        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
+        seed: Seed of the training.
+    """
 
     _architecture = "AutoModelForSequenceClassification"
 
-    model: str
-    max_input_tokens: int
-    batch_tokens: BatchTokens
-    dtype: DType
-    device: str
+    model: ModelSource | None = None
+    max_input_tokens: Positive = 512
+    batch_tokens: BatchTokens = 8192
+    dtype: DType = "float32"
+    device: str = "auto"
+    seed: Count = 0
 
     @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """Labels of the classes, in the order of their probabilities."""
-        _ = self._network
-        return self.declared_labels
+    def is_network(self) -> bool:
+        """Whether the model is a transformers model."""
+        return self.model is not None and not is_trained_here(self.model)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Returns the number of tokens of each text; of words, for a scikit-learn model."""
+        if self.is_network:
+            return super().count(texts)
+        return [len(Words().offsets(text)) for text in texts]
+
+    def prompts(self, read: Read) -> list[Segments]:
+        """Returns a transformers model's input for each part of an input."""
+        raise NotImplementedError
+
+    @property
+    def trainer(self) -> str:
+        """Name of the function that fine-tunes a transformers model; see `FineTunes`."""
+        return TRAINER if self.is_network else ""
+
+    @property
+    def depends_on_batch(self) -> bool:
+        """Whether the other inputs of a batch change scores: true for a transformers model."""
+        # Padding and the batch's shape change the last digits of a network (decision 10).
+        return self.is_network
+
+    @property
+    def batching(self) -> TokenBudget | None:
+        """Token budget of a transformers model's micro-batches, with their counts."""
+        return self._batches if self.is_network else None
 
     @property
     def declared_labels(self) -> tuple[str, ...]:
@@ -46,7 +83,7 @@ class SequenceClassification(BatchedModel):
         names = self._config.id2label or {}
         return tuple(str(name) for _, name in sorted(names.items(), key=lambda pair: int(pair[0])))
 
-    def segments(self, text: str, other: str | None = None) -> Segments:
+    def _encoded(self, text: str, other: str | None = None) -> Segments:
         """Returns the tokens of one or two texts, with special tokens."""
         second = () if other is None else (encodable(other),)
         # From the model, since some tokenizers for BERT do not return token types by default.
@@ -61,11 +98,11 @@ class SequenceClassification(BatchedModel):
         count = len(encoded) // (1 + typed)
         return Segments(encoded[:count], types=encoded[count:])
 
-    def size(self, text: str, other: str | None = None) -> int:
+    def _length(self, text: str, other: str | None = None) -> int:
         """Returns the number of tokens of one or two texts, with special tokens."""
-        return len(self.segments(text, other).tokens)
+        return len(self._encoded(text, other).tokens)
 
-    def ends(self, text: str) -> tuple[int, ...]:
+    def _ends(self, text: str) -> tuple[int, ...]:
         """Returns the end of each token of a text, in characters, without special tokens."""
 
         def ends() -> list[int]:
@@ -76,22 +113,15 @@ class SequenceClassification(BatchedModel):
 
         return self.tokens.once(ends, "ends", text)
 
-    def probabilities(self, prompts: Iterable[Segments]) -> dict[Segments, tuple[float, ...]]:
-        """Returns the probability of each class; equal prompts are read once."""
-        scores: dict[Segments, tuple[float, ...]] = {}
-        for prompt, reply in self.batching.read(dict.fromkeys(prompts), 1, 0, self._answer).items():
-            assert isinstance(prompt, Segments)
-            scores[prompt] = reply.scores
-        return scores
-
     def _largest(self) -> ModelInput:
         ids = (self.tokens.padding,) * self.max_input_tokens
-        typed = bool(self.segments("a").types)
+        typed = bool(self._encoded("a").types)
         return Segments(ids, types=(0,) * len(ids) if typed else ())
 
     @cached_property
     def _config(self) -> PreTrainedConfig:
         """Configuration of the model, available before the model is loaded."""
+        assert self.model
         return read_config(self.model)
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
@@ -110,69 +140,3 @@ class SequenceClassification(BatchedModel):
         if getattr(loaded.config, "problem_type", None) == "regression":
             raise UserError(f"model {self.model!r} predicts numbers, not classes; choose another")
         return loaded
-
-
-@dataclass(frozen=True)
-class TrainedClassifier:
-    """Base of the classifiers with a scikit-learn model from `train`, or a transformers model.
-
-    Attributes:
-        model: Folder that `train` wrote, or path or hub id of a transformers model with
-            safetensors. None before the training.
-        max_input_tokens: Input window of a transformers model, including special tokens.
-        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
-            GPU's memory, or is 4096 on a CPU.
-        dtype: Type of the weights; `auto` is that of the checkpoint.
-        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
-        seed: Seed of the training.
-    """
-
-    _trainer: ClassVar[str]  # name of the function that fine-tunes it
-
-    model: ModelSource | None = None
-    max_input_tokens: Positive = 512
-    batch_tokens: BatchTokens = 8192
-    dtype: DType = "float32"
-    device: str = "auto"
-    seed: Count = 0
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Returns the number of tokens of each text; of words, for a scikit-learn model."""
-        if network := self._network:
-            return network.tokens.count(texts)
-        return [len(Words().offsets(text)) for text in texts]
-
-    def prompts(self, read: Read) -> list[Segments]:
-        """Returns a transformers model's input for each part of an input."""
-        raise NotImplementedError
-
-    @property
-    def trainer(self) -> str:
-        """Name of the function that fine-tunes a transformers model; see `FineTunes`."""
-        name = f"leporello.readers.training.fine_tuning:{self._trainer}"
-        return name if self._network else ""
-
-    @property
-    def network(self) -> SequenceClassification:
-        """The transformers model, which is loaded on first use."""
-        assert self._network
-        return self._network
-
-    @property
-    def depends_on_batch(self) -> bool:
-        """Whether the other inputs of a batch change scores: true for a transformers model."""
-        # Padding and the batch's shape change the last digits of a network (decision 10).
-        return self._network is not None
-
-    @property
-    def batching(self) -> TokenBudget | None:
-        """Token budget of a transformers model's micro-batches, with their counts."""
-        return self._network.batching if self._network else None
-
-    @cached_property
-    def _network(self) -> SequenceClassification | None:
-        if self.model is None or is_trained_here(self.model):
-            return None
-        return SequenceClassification(
-            self.model, self.max_input_tokens, self.batch_tokens, self.dtype, self.device
-        )

@@ -15,7 +15,7 @@ from leporello.core.records import Output, Read
 from leporello.models.calibration import calibrated
 from leporello.readers.backends.backend import Backend, Form, backend_of, packs
 from leporello.readers.backends.decoding import Decoding
-from leporello.readers.backends.pretrained import DType, Tokens
+from leporello.readers.backends.pretrained import TRAINER, DType, Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget, memory_budget
 from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
@@ -47,6 +47,7 @@ class PromptedModel(PromptedReader):
 
     window_size: ClassVar[int] = 64  # so that batches are even
     generates: ClassVar[bool] = True
+    trainer = TRAINER
     _form: ClassVar[Form]
 
     model: ModelSource

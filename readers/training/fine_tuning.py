@@ -1,24 +1,23 @@
-"""Fine-tuning functions, which the readers' `trainer` names, and their training examples."""
+"""Fine-tuning of readers, which their `trainer` names, and their training examples."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from leporello.core.records import Read
 from leporello.core.training import TrainingPairs, TuningJob, TuningResult
 from leporello.readers.backends.pretrained import Architecture
 from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.classical.saved_model import check_targets
-from leporello.readers.classifier import Classifier
-from leporello.readers.encoders.batched_model import BatchedModel, PassageWindow
+from leporello.readers.encoders.batched_model import PassageWindow
 from leporello.readers.encoders.classification import TrainedClassifier
 from leporello.readers.extractive import Extractive
 from leporello.readers.language_models import CausalLM, Seq2Seq
 from leporello.readers.log_likelihood import LogLikelihood
 from leporello.readers.pair_classifier import LABELS, PairClassifier
-from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.training.examples import (
     Collator,
     TrainingExample,
@@ -30,63 +29,26 @@ from leporello.readers.training.examples import (
 from leporello.readers.training.hardware import check  # noqa: F401 -- asked for beside the trainer
 from leporello.readers.training.trainer import ModelToTune, fine_tune
 
-
-def seq2seq(reader: Seq2Seq, job: TuningJob) -> TuningResult:
-    """Fine-tunes an encoder-decoder to generate the targets."""
-    prepare = partial(_written, reader)
-    return _fine_tune(reader, "AutoModelForSeq2SeqLM", translations, job, prepare)
+Tuned: TypeAlias = Seq2Seq | CausalLM | LogLikelihood | Extractive | TrainedClassifier
 
 
-def causal_lm(reader: CausalLM, job: TuningJob) -> TuningResult:
-    """Fine-tunes a decoder-only model to continue its prompts with the targets, and to end."""
-    prepare = partial(_written, reader)
-    return _fine_tune(reader, "AutoModelForCausalLM", continuations, job, prepare)
-
-
-def log_likelihood(reader: LogLikelihood, job: TuningJob) -> TuningResult:
-    """Fine-tunes a decoder-only model on passages, as a language model of their domain."""
-    prepare = partial(_passages, reader)
-    return _fine_tune(reader, "AutoModelForCausalLM", continuations, job, prepare)
-
-
-def classifier(reader: Classifier, job: TuningJob) -> TuningResult:
-    """Fine-tunes a model to predict the targets; keeps its labels if they include all targets."""
-    check_targets("Classifier", job.train.targets)
-    return _classifier(reader, tuple(sorted(set(job.train.targets))), job)
-
-
-def pair_classifier(reader: PairClassifier, job: TuningJob) -> TuningResult:
-    """Fine-tunes a model to decide whether the texts of a pair have the same author."""
-    check_targets("PairClassifier", job.train.targets, LABELS)
-    return _classifier(reader, tuple(sorted(LABELS)), job)
-
-
-def extractive(reader: Extractive, job: TuningJob) -> TuningResult:
-    """Fine-tunes a model to mark the target in the segments that contain it."""
-    prepare = partial(_marked_spans, reader)
-    return _fine_tune(reader, "AutoModelForQuestionAnswering", spans, job, prepare)
-
-
-def _fine_tune(
-    source: PromptedModel | BatchedModel,
-    architecture: Architecture,
-    collator: Collator,
-    job: TuningJob,
-    prepare: Callable[[TrainingPairs, Counter[str]], Sequence[TrainingExample]],
-    *,
-    labels: tuple[str, ...] = (),
-) -> TuningResult:
-    model = ModelToTune(source.model, architecture, source.tokens, source.device, collator, labels)
+def tune(reader: Tuned, job: TuningJob) -> TuningResult:
+    """Fine-tunes the model of a reader."""
+    rows = (row for kind, row in _TUNED.items() if isinstance(reader, kind))
+    architecture, collator, prepare = next(rows)
+    labels = _labels(reader, job.train.targets) if isinstance(reader, TrainedClassifier) else ()
+    prepare = partial(prepare, reader, labels) if labels else partial(prepare, reader)
+    model = ModelToTune(reader.tokens, architecture, reader.device, collator, labels)
     return fine_tune(model, job, prepare)
 
 
-def _classifier(reader: TrainedClassifier, labels: tuple[str, ...], job: TuningJob) -> TuningResult:
-    network = reader.network
-    declared = network.declared_labels
-    order = declared if set(labels) <= set(declared) else labels
-    architecture: Architecture = "AutoModelForSequenceClassification"
-    prepare = partial(_labelled, reader, order)
-    return _fine_tune(network, architecture, classes, job, prepare, labels=order)
+def _labels(reader: TrainedClassifier, targets: Sequence[str]) -> tuple[str, ...]:
+    allowed = LABELS if isinstance(reader, PairClassifier) else ()
+    check_targets(type(reader).__name__, targets, allowed)
+    labels = sorted(allowed or set(targets))
+    # A model that can already distinguish these classes keeps its head.
+    declared = reader.declared_labels
+    return declared if set(labels) <= set(declared) else tuple(labels)
 
 
 def _written(
@@ -183,3 +145,13 @@ def _tokens(window: PassageWindow, begin: int, end: int) -> tuple[int, int] | No
     if not inside or marked[0][1][0] > begin or marked[-1][1][1] < end:
         return None
     return inside[0], inside[-1]
+
+
+# By class of reader: its architecture, the tensors of a micro-batch, and the training examples.
+_TUNED: dict[type, tuple[Architecture, Collator, Callable[..., list[TrainingExample]]]] = {
+    Seq2Seq: ("AutoModelForSeq2SeqLM", translations, _written),
+    CausalLM: ("AutoModelForCausalLM", continuations, _written),
+    LogLikelihood: ("AutoModelForCausalLM", continuations, _passages),
+    TrainedClassifier: ("AutoModelForSequenceClassification", classes, _labelled),
+    Extractive: ("AutoModelForQuestionAnswering", spans, _marked_spans),
+}

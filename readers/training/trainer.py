@@ -50,9 +50,8 @@ _CURVE = {"loss": "loss", "learning_rate": "learning_rate", "eval_loss": "valida
 class ModelToTune:
     """A model to fine-tune."""
 
-    model: str
-    architecture: Architecture
     tokens: Tokens
+    architecture: Architecture
     device: str
     collator: Collator
     labels: tuple[str, ...] = ()
@@ -121,7 +120,7 @@ def _trainer(
     validation: Sequence[TrainingExample],
 ) -> Trainer:
     settings = job.settings
-    network = load_network(model.model, model.architecture, settings.seed, model.labels)
+    network = load_network(model.tokens.model, model.architecture, settings.seed, model.labels)
     padding = model.tokens.padding
     # The cache of keys and values helps generation only; in training it just takes memory.
     network.config.use_cache = False
@@ -229,7 +228,7 @@ def _save(model: ModelToTune, settings: Training, checkpoint: Path, folder: Path
     if settings.lora_rank:
         from peft import PeftModel
 
-        network = load_network(model.model, model.architecture, settings.seed, model.labels)
+        network = load_network(model.tokens.model, model.architecture, settings.seed, model.labels)
         with _without_warnings():
             merged: Any = PeftModel.from_pretrained(network, str(checkpoint)).merge_and_unload()
     else:

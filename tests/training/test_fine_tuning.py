@@ -121,13 +121,13 @@ def test_only_data_of_training_are_learnt(small: Path, monkeypatch: pytest.Monke
         (small / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     jobs: list[TuningJob] = []
 
-    tuned = fine_tuning.seq2seq
+    tuned = fine_tuning.tune
 
     def spy(reader: Seq2Seq, job: TuningJob) -> TuningResult:
         jobs.append(job)
         return tuned(reader, job)
 
-    monkeypatch.setattr(fine_tuning, "seq2seq", spy)
+    monkeypatch.setattr(fine_tuning, "tune", spy)
     trained(small, "t5", small / "model", "train.epochs=1", "train.learning_rate=0.01,0.001")
     assert len(jobs) == 2
     for job in jobs:

@@ -163,7 +163,7 @@ def test_scores_equal_those_of_transformers(name: str, tmp_path: Path) -> None:
     texts = ["The cat took the boots.", "Why, said the cat, and the miller had three sons.", "x"]
     classifier = Classifier(str(tmp_path), max_input_tokens=120, device="cpu")
     outputs = classifier.read([Read((text,), choices=LABELS) for text in texts])
-    tokenizer = classifier._network.tokens.tokenizer  # type: ignore[union-attr]
+    tokenizer = classifier.tokens.tokenizer
     for text, output in zip(texts, outputs, strict=True):
         inputs = tokenizer(text, return_tensors="pt")
         if name == "longformer":

@@ -121,7 +121,7 @@ def test_a_transformers_model_reads_the_pair_as_two_segments(name: str, tmp_path
     outputs = checked_read(classifier, [Read((), pair=pair) for pair in texts])
     network = load_model(model, "AutoModelForSequenceClassification", "float32", "cpu")
     for pair, output in zip(texts, outputs, strict=True):
-        tokenizer = classifier._network.tokens.tokenizer  # type: ignore[union-attr]
+        tokenizer = classifier.tokens.tokenizer
         options = {"return_token_type_ids": name == "bert", "return_tensors": "pt"}
         inputs = dict(tokenizer(*pair, **options))
         assert ("token_type_ids" in inputs) == (name == "bert")
