@@ -36,15 +36,77 @@ _Options = TypeVar("_Options", bound=TrainOptions)
 
 @dataclass(frozen=True)
 class Splits:
-    """Training and validation data."""
+    """Training and validation data; runs pipelines on the latter."""
 
     task: TaskSpec  # task as declared, with the split to train on
     train: Task  # source of the training examples
-    validation: Task | None  # source of the validation examples; None without validation
-    validated: str  # description of the validation data
+    validation: Task | None = None  # source of the validation examples; None without validation
+    validated: str = ""  # description of the validation data
+    limit: int | None = None  # maximum number of examples to train on, and to validate on
+    cache: Cache | None = None  # cache of data derived from documents; None disables caching
+
+    def check(self) -> None:
+        """Raises UserError if validation data are missing or damaged, or a metric is invalid."""
+        if self.validation is not None:
+            metrics_of(checked_metrics(self.validation))
+            self.validation.fingerprint()
+
+    @cached_property
+    def headline(self) -> str:
+        """Name of the score of the task's first metric; empty without metric or validation."""
+        source = self.validation
+        metrics = metrics_of(checked_metrics(source)) if source is not None else {}
+        return next((metric.headline for metric in metrics.values()), "")
+
+    def score(self, result: Result) -> float:
+        """Returns the score that choices are made by; a result without it ranks last."""
+        return result.scores.get(self.headline, float("-inf"))
+
+    def best(self, points: Sequence[PipelineSpec]) -> tuple[PipelineSpec, Result]:
+        """Returns the first best point and its result; raises UserError if most examples failed."""
+        results = [(point, self._run(point)) for point in points]
+        # `max` keeps the first of equal points, so declared values win ties (decision 26).
+        best, result = max(results, key=lambda pair: self.score(pair[1]))
+        # Failures score 0, so with many of them all candidates have similar scores.
+        if result.failures * 2 > result.examples:
+            raise UserError(
+                f"{result.failures} of {counted(result.examples, 'example')} failed on"
+                f" {self.validated}: run the untrained pipeline on some examples to see why"
+            )
+        return best, result
+
+    def _run(self, point: PipelineSpec) -> Result:
+        source = self.validation
+        assert source is not None
+        metrics = self.task.metrics_of(source)
+        signature = job_signature(point, self.task, source.fingerprint(), metrics)
+        here = replace(point, placement=Placement(workers=0))
+        job = Job(here, self.task, source, signature)
+        with TemporaryDirectory() as folder, Interrupts() as interrupts:
+            context = RunContext(
+                # Temporary: the results serve only the choice, and the cache keeps the outputs.
+                RunDirectory(Path(folder)),
+                Limits(),
+                self.limit,
+                cache=self.cache,
+                check=lambda _: interrupts.check(),
+                supervised=False,  # only this process has the validation data
+            )
+            group = JobGroup([job], context)
+            group.run(retry=False)
+            [result] = group.close()
+        return result
 
 
-def split(task: TaskSpec, name: str, settings: Training, *, needed: bool) -> Splits:
+def split(
+    task: TaskSpec,
+    name: str,
+    settings: Training,
+    limit: int | None = None,
+    cache: Cache | None = None,
+    *,
+    needed: bool,
+) -> Splits:
     """Returns the data to train and to validate on.
 
     Without a `name`, the split `train` is used, or all examples of a task without splits. Raises
@@ -52,11 +114,13 @@ def split(task: TaskSpec, name: str, settings: Training, *, needed: bool) -> Spl
     """
     learnt = task.with_split(name or "train") if name or task.has_splits else task
     source: Task = learnt.spec.build()
+    sides = Splits(learnt, source, limit=limit, cache=cache)
     # No documents are held out by default: fine-tuning must name its validation data (decision 26).
     if settings.holdout:
         held_out = _draw_holdout(source, task.name, settings)
         parts: list[Any] = [Part(source, held_out, inside=side) for side in (False, True)]
-        return Splits(learnt, parts[0], parts[1], f"{counted(len(held_out), 'document')} held out")
+        description = f"{counted(len(held_out), 'document')} held out"
+        return replace(sides, train=parts[0], validation=parts[1], validated=description)
     validated = settings.validation or ("validation" if needed and task.has_splits else "")
     if not validated and needed:
         raise UserError(
@@ -64,12 +128,12 @@ def split(task: TaskSpec, name: str, settings: Training, *, needed: bool) -> Spl
             " validate on: --set train.holdout=0.1 holds a tenth of the documents out"
         )
     if not validated:
-        return Splits(learnt, source, None, "")
+        return sides
     # Losses on the training data always fall, so they would choose the most overfitted checkpoint.
     if validated == (name or "train"):
         raise UserError(f"split {validated!r} cannot be both trained and validated on: name two")
     other_split: Task = task.with_split(validated).spec.build()
-    return Splits(learnt, source, other_split, f"split {validated}")
+    return replace(sides, validation=other_split, validated=f"split {validated}")
 
 
 def _draw_holdout(source: Task, name: str, settings: Training) -> frozenset[str]:
@@ -198,69 +262,6 @@ def _only(verb: str, kind: str, choices: Sequence[T]) -> T:
         names = ", ".join(choice.name for choice in choices[:_MAX_NAMES])
         raise UserError(f"{verb} takes one {kind}, but got {len(choices)}: {names}; name one")
     return choices[0]
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Runs pipelines on the validation data."""
-
-    splits: Splits  # training and validation data
-    limit: int | None  # maximum number of examples
-    cache: Cache | None  # cache of data derived from documents; None disables caching
-
-    def check(self) -> None:
-        """Raises UserError if validation data are missing or damaged, or a metric is invalid."""
-        if self.splits.validation is not None:
-            metrics_of(checked_metrics(self.splits.validation))
-            self.splits.validation.fingerprint()
-
-    @cached_property
-    def headline(self) -> str:
-        """Name of the score of the task's first metric; empty without metric or validation."""
-        source = self.splits.validation
-        metrics = metrics_of(checked_metrics(source)) if source is not None else {}
-        return next((metric.headline for metric in metrics.values()), "")
-
-    def score(self, result: Result) -> float:
-        """Returns the score that choices are made by; a result without it ranks last."""
-        return result.scores.get(self.headline, float("-inf"))
-
-    def best(self, points: Sequence[PipelineSpec]) -> tuple[PipelineSpec, Result]:
-        """Returns the first best point and its result; raises UserError if most examples failed."""
-        results = [(point, self._run(point)) for point in points]
-        # `max` keeps the first of equal points, so declared values win ties (decision 26).
-        best, result = max(results, key=lambda pair: self.score(pair[1]))
-        # Failures score 0, so with many of them all candidates have similar scores.
-        if result.failures * 2 > result.examples:
-            raise UserError(
-                f"{result.failures} of {counted(result.examples, 'example')} failed on"
-                f" {self.splits.validated}: run the untrained pipeline on some examples to see"
-                " why"
-            )
-        return best, result
-
-    def _run(self, point: PipelineSpec) -> Result:
-        source = self.splits.validation
-        assert source is not None
-        signature = job_signature(
-            point, self.splits.task, source.fingerprint(), self.splits.task.metrics_of(source)
-        )
-        here = replace(point, placement=Placement(workers=0))
-        job = Job(here, self.splits.task, source, signature)
-        with TemporaryDirectory() as folder, Interrupts() as interrupts:
-            context = RunContext(
-                # Temporary: the results serve only the choice, and the cache keeps the outputs.
-                RunDirectory(Path(folder)),
-                Limits(),
-                self.limit,
-                cache=self.cache,
-                check=lambda _: interrupts.check(),
-                supervised=False,  # only this process has the validation data
-            )
-            group = JobGroup([job], context)
-            group.run(retry=False)
-            [result] = group.close()
-        return result
 
 
 def scores_of(result: Result) -> Mapping[str, float]:

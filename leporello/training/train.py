@@ -105,15 +105,13 @@ def _prepared(options: TrainOptions, place: RowTraining | None) -> TrainingRun:
     _check_machine(stages.reader, settings)
     # Fine-tuning needs validation, but no split is used for it by default (decision 26).
     needed = bool(tuner_of(stages.reader) or settings.choices)
-    sides = splits_of(chosen, options.split, settings, needed=needed)
+    cache = Cache(cache_directory()) if options.cached else None
+    sides = splits_of(chosen, options.split, settings, options.limit, cache, needed=needed)
     # A run.yaml declares the points of a sweep as pipelines.
     is_declared = target.name in loaded.pipelines
     base = target.name if is_declared else target.name.partition("@")[0]
-    cache = Cache(cache_directory()) if options.cached else None
-    source = point, stages, settings, sides
-    return TrainingRun(
-        *source, target, base, place, folder, tuple(options.config), options.limit, cache
-    )
+    data = point, stages, settings, sides
+    return TrainingRun(*data, target, base, place, folder, tuple(options.config))
 
 
 def _jobs(

@@ -6,7 +6,7 @@ import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from leporello.training.model_card import (
     record_in,
     write_record,
 )
-from leporello.training.splits import Evaluation, RowTraining, Splits, scores_of
+from leporello.training.splits import RowTraining, Splits, scores_of
 from leporello.training.training_pairs import Supervision, supervise
 
 _MODEL = "model"
@@ -52,19 +52,12 @@ class TrainingRun:
     place: RowTraining | None  # columns of a suite's row for which it is trained; None for no row
     folder: Path
     config: tuple[ConfigSource, ...]
-    limit: int | None  # maximum number of examples to train on, and to validate on
-    cache: Cache | None  # cache of data derived from documents; None disables caching
 
     @property
     def name(self) -> str:
         """Name of the trained pipeline."""
         base = self.base.partition("@")[0]
         return self.place.trained_pipeline if self.place else f"{base}-trained"
-
-    @cached_property
-    def evaluation(self) -> Evaluation:
-        """Evaluation of pipelines on the validation data."""
-        return Evaluation(self.splits, self.limit, self.cache)
 
     def finished(self) -> TrainingRecord | None:
         """Returns the record of a training with the same settings, sources, models and data."""
@@ -78,13 +71,13 @@ class TrainingRun:
 
     def check_data(self) -> None:
         """Raises UserError if data are missing or damaged, or a metric is invalid."""
-        self.evaluation.check()
+        self.splits.check()
         with task_errors(self.splits.task.name):
             self.splits.train.fingerprint()
 
     def train(self) -> TrainingRecord:
         """Trains, writes the model, and returns the record."""
-        self.evaluation.check()
+        self.splits.check()
         record = self._new_record()
         learnt = self._gather_pairs(self.splits.train, f"preparing {record.task}")
         record.train = learnt.counts()
@@ -114,14 +107,15 @@ class TrainingRun:
             type(self.stages.reader).__name__,
             json.loads(json.dumps(asdict(self.settings))),
             signature,
-            limit=self.limit,
+            limit=splits.limit,
         )
 
     def _gather_pairs(self, source: Task, title: str) -> Supervision:
-        examples = islice(examples_of(source, self.splits.task.name), self.limit)
-        with Progress(title, self.limit) as progress:
+        limit = self.splits.limit
+        examples = islice(examples_of(source, self.splits.task.name), limit)
+        with Progress(title, limit) as progress:
             use_all = self.settings.references == "all"
-            cached = map(partial(_with_cache, self.cache), examples)
+            cached = map(partial(_with_cache, self.splits.cache), examples)
             supervision = supervise(self.stages, cached, progress, all_references=use_all)
         if not supervision.inputs:
             name, account = self.splits.task.name, supervision.account()
@@ -162,7 +156,7 @@ class TrainingRun:
             curves = folder / "curves" / f"rate-{result.rate:g}"
             if not curves.exists():
                 shutil.copytree(result.tuning.curves, curves)
-        _write_scores(folder / "curves", self.evaluation.headline, record.curves)
+        _write_scores(folder / "curves", self.splits.headline, record.curves)
 
     def _scores(self, results: list[RateResult], folder: Path) -> list[float]:
         """Returns the pipeline's score with each checkpoint; empty if losses choose the best."""
@@ -179,9 +173,9 @@ class TrainingRun:
         reader = point.stages["reader"]
         params = {**reader.params, "model": str(folder)}
         stages = {**point.stages, "reader": dataclasses.replace(reader, params=params)}
-        _, scores = self.evaluation.best([dataclasses.replace(point, stages=stages)])
+        _, scores = self.splits.best([dataclasses.replace(point, stages=stages)])
         shutil.rmtree(folder)
-        return round(self.evaluation.score(scores), 4)
+        return round(self.splits.score(scores), 4)
 
     # -- results -------------------------------------------------------------------------------
 
@@ -192,8 +186,8 @@ class TrainingRun:
         file = self._write_config(folder, stages)
         if self.splits.validation is not None:
             loaded = load_config([*self.config, file], self.settings.choices, [self.name])
-            best, result = self.evaluation.best(loaded.select([self.name]))
-            record.scores, record.metric = scores_of(result), self.evaluation.headline
+            best, result = self.splits.best(loaded.select([self.name]))
+            record.scores, record.metric = scores_of(result), self.splits.headline
             if self.settings.choices:
                 pairs = best.name.partition("@")[2] or ",".join(self.settings.choices)
                 record.chosen = {"parameters": pairs}
