@@ -25,12 +25,13 @@ from leporello.readers.prompting.template import (
 )
 from leporello.text.english.questions import Wanted, asks_yes_no, is_statement, wanted
 from leporello.text.typed.parse import kind_of
-from leporello.text.typed.spans import best_typed
+from leporello.text.typed.spans import TypedSpan, best_typed
 
 if TYPE_CHECKING:
     from leporello.readers.embedded.answers import Answered, Confidence
     from leporello.readers.embedded.choices import ChoiceRanker
     from leporello.readers.embedded.encoder import Encoder
+    from leporello.readers.embedded.spans import Candidate
     from leporello.readers.embedded.statements import ClaimJudge, StatementJudge
     from leporello.readers.embedded.summaries import Summariser
 
@@ -151,7 +152,7 @@ class Embedded(TakesCalibration):
         if read.schema and not read.choices:
             return self._typed(read, answered)
         best = answered.candidates[0]
-        return self._output(read, answered, 0, (best.passage, best.start, best.end), best.text)
+        return self._output(read, answered, 0, best, best.text)
 
     def _refusal(self, read: Read, answered: Answered) -> Output:
         """Returns an output without an answer, with the probability that the best one is wrong."""
@@ -168,15 +169,13 @@ class Embedded(TakesCalibration):
         best = best_typed(read.schema, spans, texts)
         if best is None:
             return replace(self._refusal(read, answered), score=_NOTHING)
-        place = (best.passage, best.start, best.end)
-        return self._output(
-            read, answered, best.rank, place, texts[best.passage][best.start : best.end]
-        )
+        text = texts[best.passage][best.start : best.end]
+        return self._output(read, answered, best.rank, best, text)
 
     def _output(
-        self, read: Read, answered: Answered, rank: int, place: tuple[int, int, int], text: str
+        self, read: Read, answered: Answered, rank: int, place: Candidate | TypedSpan, text: str
     ) -> Output:
-        """Returns the output with a candidate: its passage, start and end, and its text."""
+        """Returns the output with a candidate of this rank: its place and its text."""
         candidates = answered.candidates[rank:]
         probability = self._confidence(candidates) if self._confidence else None
         if probability is not None and asks_yes_no(read.question):
@@ -185,7 +184,7 @@ class Embedded(TakesCalibration):
             " ".join(text.split()),
             candidates[0].score,
             read=spans_of(read.passages),
-            span=_span(read, *place),
+            span=_span(read, place),
             probability=probability,
         )
 
@@ -207,11 +206,9 @@ class Embedded(TakesCalibration):
         questions = [(read.question, read.choices, _texts(read)) for read in inputs]
         outputs = []
         for read, choice in zip(inputs, self._choices.choose(questions), strict=True):
-            source = choice.span
-            span = _span(read, source.passage, source.start, source.end) if source else None
             by_letter = _BY_LETTER.search(read.instruction)
             labels = string.ascii_uppercase if by_letter else read.choices
-            outputs.append(_chosen(read, labels, choice.index, choice.probabilities, span))
+            outputs.append(_chosen(read, labels, choice.probabilities, choice.place))
         return outputs
 
     def _judge(self, inputs: Sequence[Read]) -> list[Output]:
@@ -229,9 +226,7 @@ class Embedded(TakesCalibration):
             labels = read.choices or _LABELS
             order = label_order(labels) or (0, 1, 2)
             odds = [judgement.probabilities[order.index(n)] for n in range(len(labels))]
-            best = max(range(len(odds)), key=odds.__getitem__)
-            span = _span(read, judgement.passage, judgement.start, judgement.end)
-            outputs.append(_chosen(read, labels, best, odds, span))
+            outputs.append(_chosen(read, labels, odds, judgement.place))
         return outputs
 
     def _summarise(self, inputs: Sequence[Read]) -> list[Output]:
@@ -287,11 +282,12 @@ class Embedded(TakesCalibration):
 
 
 def _chosen(
-    read: Read, labels: Sequence[str], best: int, odds: Sequence[float], span: Span | None
+    read: Read, labels: Sequence[str], odds: Sequence[float], place: Candidate | None
 ) -> Output:
+    best = max(range(len(odds)), key=odds.__getitem__)
     logs = tuple(math.log(max(probability, 1e-12)) for probability in odds)
     scores = logs if read.choices else ()
-    spans, probability = spans_of(read.passages), odds[best]
+    spans, probability, span = spans_of(read.passages), odds[best], _span(read, place)
     return Output(labels[best], logs[best], scores, read=spans, span=span, probability=probability)
 
 
@@ -304,5 +300,7 @@ def _place(passage: Chunk | str) -> int:
     return passage.start if isinstance(passage, Chunk) else -1
 
 
-def _span(read: Read, index: int, start: int, end: int) -> Span | None:
-    return span_in(read.passages[index], start, end) if read.passages and start < end else None
+def _span(read: Read, place: Candidate | TypedSpan | None) -> Span | None:
+    if not place or not read.passages or place.start >= place.end:
+        return None
+    return span_in(read.passages[place.passage], place.start, place.end)

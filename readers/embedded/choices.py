@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leporello.models.weights import ModelFolder, unpack
-from leporello.readers.embedded.spans import Candidate, SpanHead, summed
+from leporello.readers.embedded.spans import Candidate, Decision, SpanHead, softmax, summed
 from leporello.text.tokens import terms
 
 _READ = 3  # passages in which answers are read, for the comparison with options
@@ -42,15 +42,6 @@ _FUNCTION_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The option that was chosen, and the most similar answer in the passages, if any is."""
-
-    index: int
-    probabilities: tuple[float, ...]
-    span: Candidate | None
-
-
 class ChoiceRanker:
     """Chooses among options, by weights that the recipe `choices` wrote."""
 
@@ -58,16 +49,20 @@ class ChoiceRanker:
         self._weights = unpack(ModelFolder(path).checked("weights.safetensors"))["weights"]
         self._head = head
 
-    def choose(self, questions: Sequence[tuple[str, Sequence[str], Sequence[str]]]) -> list[Choice]:
-        """Returns a choice for each question with options, which may be letters, and passages."""
+    def choose(
+        self, questions: Sequence[tuple[str, Sequence[str], Sequence[str]]]
+    ) -> list[Decision]:
+        """Returns a decision for each question with options, which may be letters, and passages.
+
+        Its place is the answer in the passages that is most similar to the likeliest option.
+        """
         parts = [(*lettered_options(q, choices), passages) for q, choices, passages in questions]
-        return [_choice(rows @ self._weights, spans) for rows, spans in features(self._head, parts)]
-
-
-def _choice(odds: Floats, spans: Sequence[Candidate | None]) -> Choice:
-    probabilities = np.exp(odds - np.logaddexp.reduce(odds))
-    index = int(probabilities.argmax())
-    return Choice(index, tuple(probabilities.tolist()), spans[index])
+        decisions = []
+        for rows, spans in features(self._head, parts):
+            probabilities = softmax(rows @ self._weights)
+            best = probabilities.index(max(probabilities))
+            decisions.append(Decision(probabilities, spans[best]))
+        return decisions
 
 
 def features(

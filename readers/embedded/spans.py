@@ -64,6 +64,19 @@ class Candidate:
     score: float  # comparable between passages and questions: about the log odds of a right answer
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Probabilities of options or labels, and the text in the passages that decides, if any."""
+
+    probabilities: tuple[float, ...]
+    place: Candidate | None
+
+
+def softmax(odds: NDArray[np.float64]) -> tuple[float, ...]:
+    """Returns the probabilities that are proportional to the exponentials of numbers."""
+    return tuple(np.exp(odds - np.logaddexp.reduce(odds)).tolist())
+
+
 _NOTHING = PassageScores((), 0.0, (0.0, -math.inf, -math.inf, -math.inf))
 
 

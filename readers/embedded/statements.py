@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leporello.models.weights import ModelFolder, unpack
-from leporello.readers.embedded.spans import SpanHead
+from leporello.readers.embedded.spans import Candidate, Decision, SpanHead, softmax
 from leporello.text.english.terms import clause_spans, clause_vectors, nearest, strongest
 from leporello.text.squad import normalise
 
@@ -25,24 +24,6 @@ _NAMES = (
 _NEGATION = re.compile(r"\b(?:not?|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.I)
 Floats = NDArray[np.float64]
 _NEAREST = 5  # passages that are read with a claim
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Judgement of a statement by passages."""
-
-    probabilities: tuple[float, float, float]  # of neither, support and contradiction
-    passage: int  # index of the passage with the decisive clause; 0 without one
-    start: int  # first character of that clause in the passage
-    end: int  # one past its last; equal to `start` without a clause
-
-
-@dataclass(frozen=True, slots=True)
-class _Clause:
-    passage: int
-    start: int
-    end: int
-    text: str
 
 
 def label_order(choices: Sequence[str]) -> tuple[int, int, int] | None:
@@ -74,8 +55,8 @@ class StatementJudge:
         """Returns whether a statement is in the training data."""
         return normalise(statement) in self._columns
 
-    def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> list[Judgement]:
-        """Returns the judgements of statements."""
+    def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> list[Decision]:
+        """Returns probabilities of neither, support and contradiction, and the decisive clauses."""
         clauses = [_clauses(passages) for _, passages in statements]
         columns = [self._columns.get(normalise(statement)) for statement, _ in statements]
         scores = self._scores(clauses, columns)
@@ -94,7 +75,7 @@ class StatementJudge:
         return [judgements[i] for i in range(len(statements))]
 
     def _scores(
-        self, clauses: Sequence[Sequence[_Clause]], columns: Sequence[int | None]
+        self, clauses: Sequence[Sequence[Candidate]], columns: Sequence[int | None]
     ) -> list[Floats]:
         """Returns scores for and against each trained statement, (clauses, 2 x statements)."""
         pairs = zip(clauses, columns, strict=True)
@@ -132,19 +113,16 @@ def _is_negated(text: str) -> bool:
     return bool(_NEGATION.search(text))
 
 
-def _clauses(passages: Sequence[str]) -> list[_Clause]:
+def _clauses(passages: Sequence[str], first: int = 0) -> list[Candidate]:
     return [
-        _Clause(number, start, end, passage[start:end])
-        for number, passage in enumerate(passages)
+        Candidate(passage[start:end], number, start, end, 0.0)
+        for number, passage in enumerate(passages, first)
         for start, end in clause_spans(passage)
     ]
 
 
-def _judgement(weights: Floats, features: Floats, clause: _Clause | None) -> Judgement:
-    odds = weights[:, 0] + weights[:, 1:] @ features
-    neither, support, contradiction = np.exp(odds - np.logaddexp.reduce(odds)).tolist()
-    place = (clause.passage, clause.start, clause.end) if clause else (0, 0, 0)
-    return Judgement((neither, support, contradiction), *place)
+def _judgement(weights: Floats, features: Floats, clause: Candidate | None) -> Decision:
+    return Decision(softmax(weights[:, 0] + weights[:, 1:] @ features), clause)
 
 
 class ClaimJudge:
@@ -153,22 +131,19 @@ class ClaimJudge:
     def __init__(self, head: SpanHead) -> None:
         self._head = head
 
-    def judge(self, claims: Sequence[tuple[str, Sequence[str]]]) -> list[Judgement]:
+    def judge(self, claims: Sequence[tuple[str, Sequence[str]]]) -> list[Decision]:
         """Returns the judgements of claims, each by its most relevant passage."""
         judgements = []
         read = self._head.read_nearest(claims, _NEAREST)
         for (claim, passages), scores in zip(claims, read, strict=True):
             if not scores:
-                judgements.append(Judgement((1.0, 0.0, 0.0), 0, 0, 0))
+                judgements.append(Decision((1.0, 0.0, 0.0), None))
                 continue
             labels = {n: passage.labels for n, passage in scores.items()}
             number = max(labels, key=lambda n: np.logaddexp(*labels[n][2:]) - labels[n][0])
             null, _, yes, no = labels[number]
-            odds = np.array([null, yes, no])
-            neither, support, contradiction = np.exp(odds - np.logaddexp.reduce(odds)).tolist()
-            spans = clause_spans(passages[number])
-            clauses = [passages[number][start:end] for start, end in spans]
-            start, end = spans[nearest(claim, clauses, 1)[0]] if spans else (0, 0)
-            probabilities = (neither, support, contradiction)
-            judgements.append(Judgement(probabilities, number, start, end))
+            clauses = _clauses([passages[number]], number)
+            near = nearest(claim, [clause.text for clause in clauses], 1)
+            place = clauses[near[0]] if clauses else None
+            judgements.append(Decision(softmax(np.array([null, yes, no])), place))
         return judgements

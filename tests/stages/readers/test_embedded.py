@@ -243,8 +243,8 @@ def test_a_known_statement_is_judged_unread(judge: StatementJudge, clauses: str,
     assert int(np.argmax(judgement.probabilities)) == best
     assert judge.knows(COPY)
     if best:
-        assert (before + clauses)[judgement.start : judgement.end] == clauses
-        assert judgement.passage == 1
+        assert judgement.place
+        assert (judgement.place.text, judgement.place.passage) == (clauses, 1)
 
 
 def test_an_unknown_statement_is_read(judge: StatementJudge) -> None:
