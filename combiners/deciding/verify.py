@@ -26,7 +26,7 @@ _WHICH = re.compile(r"(?:in |on |at |by |from |to |of |for |with )?(?:which|what
 _PLACE = re.compile(r"(?:when|where)\b", re.I)
 _COUNT = re.compile(r"how (?:many|much)\b", re.I)
 _DO = frozenset({"do", "does", "did"})
-_BE = frozenset((
+AUXILIARIES = frozenset((
     "is", "are", "was", "were", "has", "have", "had", "can", "could", "will", "would", "shall",
     "should", "may", "might", "must",
 ))  # fmt: skip
@@ -148,7 +148,7 @@ def claim(question: str, answer: str) -> str | None:  # noqa: PLR0911 -- one per
     if _COUNT.match(text):
         noun, clause = _noun_and_clause(words[2:])
         return _statement(clause, f"{answer} {' '.join(noun)}") if clause else None
-    if _WHO.match(text) and words[1].lower() not in _DO | _BE:
+    if _WHO.match(text) and words[1].lower() not in _DO | AUXILIARIES:
         noun, clause = _noun_and_clause(words[1:])
         is_noun = words[1].lower() in _KIND or len(noun) < 3  # noqa: PLR2004 -- `what year did`
         has_noun = words[0].lower() == "what" and clause and is_noun
@@ -161,23 +161,18 @@ def claim(question: str, answer: str) -> str | None:  # noqa: PLR0911 -- one per
     return None
 
 
-def negated(statement: str) -> str | None:
-    """Negates the first verb of a statement; returns None if it has no verb that can be negated."""
-    words = statement.split()
-    place = next((i for i, w in enumerate(words) if i and w in _BE), None)
-    return None if place is None else " ".join([*words[: place + 1], "not", *words[place + 1 :]])
-
-
 def _noun_and_clause(words: list[str]) -> tuple[list[str], list[str]]:
     """Splits a question before its verb; both parts are empty if it has no known verb."""
-    place = next((i for i, w in enumerate(words[:_NOUN_WORDS]) if w.lower() in _DO | _BE), 0)
+    place = next(
+        (i for i, w in enumerate(words[:_NOUN_WORDS]) if w.lower() in _DO | AUXILIARIES), 0
+    )
     return words[:place], words[place:] if place else []
 
 
 def _statement(words: list[str], answer: str) -> str:
     """Puts the subject of a clause before its verb, and inserts the answer."""
     verb, clause = words[0].lower(), words[1:]
-    if verb not in _BE | _DO or not clause:
+    if verb not in AUXILIARIES | _DO or not clause:
         return _sentence([answer, *words])
     if verb in _DO:
         return _sentence([*clause, answer])

@@ -27,15 +27,47 @@ _MAX_VALUE = 60  # characters of a faulty value in a message
 _Answer = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Shot:
+class Shot(BaseModel):
     """A worked example; its id, its task's fingerprint and its document's SHA-256 may be empty."""
 
-    read: Read
-    answer: str
+    # Forbidden, since a misspelt `context` would silently give an example without one.
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    answer: _Answer
+    question: str = ""
+    instruction: str = ""
+    context: str | None = None
+    passages: list[str] | None = None
+    choices: list[str] = []
+    title: str = ""
     id: str = ""
     data: str = ""
-    document: str = ""
+    document_sha256: str = ""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Shot:
+        if self.context is not None and self.passages is not None:
+            raise ValueError("has both `context` and `passages`; use one of them")
+        texts = [self.question, self.context or "", *(self.passages or ())]
+        if not any(text.strip() for text in texts):
+            raise ValueError("has neither question nor context")
+        # A model learns the form of answers from examples, so other texts would mislead it.
+        if self.choices and self.answer not in self.choices:
+            hint = did_you_mean(self.answer, self.choices)
+            raise ValueError(f"answer {_shown(self.answer)} is not one of the choices{hint}")
+        return self
+
+    @property
+    def read(self) -> Read:
+        """The input of the example."""
+        context = () if self.context is None else (self.context,)
+        return Read(
+            tuple(self.passages or ()) or context,
+            self.question,
+            self.instruction,
+            tuple(self.choices),
+            title=self.title,
+        )
 
 
 @dataclass(frozen=True)
@@ -82,7 +114,7 @@ class FewShot:
     def check_documents(self, reads: Iterable[Read]) -> None:
         """Checks that no example was drawn from a document of the inputs."""
         # Documents, not passages, since contracts and licences share passages.
-        shots = {shot.document: shot for shot in self.shots if shot.document}
+        shots = {shot.document_sha256: shot for shot in self.shots if shot.document_sha256}
         chunks = (p for read in reads if shots for p in read.passages if isinstance(p, Chunk))
         for document in dict.fromkeys(chunk.document for chunk in chunks):
             if shot := shots.get(document.sha256):
@@ -119,46 +151,6 @@ def draw(path: Path | None, shots: int, seed: int) -> tuple[Shot, ...]:
     return tuple(sorted(_load(path), key=lambda _: numbers.random())[:shots])
 
 
-class _FewShotRow(BaseModel):
-    # Forbidden, since a misspelt `context` would silently give an example without one.
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-    answer: _Answer
-    question: str = ""
-    instruction: str = ""
-    context: str | None = None
-    passages: list[str] | None = None
-    choices: list[str] = []
-    title: str = ""
-    id: str = ""
-    data: str = ""
-    document_sha256: str = ""
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> _FewShotRow:
-        if self.context is not None and self.passages is not None:
-            raise ValueError("has both `context` and `passages`; use one of them")
-        texts = [self.question, self.context or "", *(self.passages or ())]
-        if not any(text.strip() for text in texts):
-            raise ValueError("has neither question nor context")
-        # A model learns the form of answers from examples, so other texts would mislead it.
-        if self.choices and self.answer not in self.choices:
-            hint = did_you_mean(self.answer, self.choices)
-            raise ValueError(f"answer {_shown(self.answer)} is not one of the choices{hint}")
-        return self
-
-    def shot(self) -> Shot:
-        context = () if self.context is None else (self.context,)
-        read = Read(
-            tuple(self.passages or ()) or context,
-            self.question,
-            self.instruction,
-            tuple(self.choices),
-            title=self.title,
-        )
-        return Shot(read, self.answer, self.id, self.data, self.document_sha256)
-
-
 def _load(path: Path) -> list[Shot]:
     with opened(path) as file:
         lines = [(number, line) for number, line in enumerate(file, 1) if line.strip()]
@@ -168,7 +160,7 @@ def _load(path: Path) -> list[Shot]:
         try:
             # Some editors on Windows write this mark, and JSON does not allow it.
             text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            shots.append(_FewShotRow.model_validate_json(text).shot())
+            shots.append(Shot.model_validate_json(text))
         except ValidationError as error:
             messages = map(_message, error.errors(include_url=False))
             faults.extend(Fault(path, number, text) for text in messages)
@@ -193,7 +185,7 @@ def _message(error: ErrorDetails) -> str:
         case "model_type" | "model_attributes_type":
             return f"a row must be an object like {_EXAMPLE}"
         case "extra_forbidden":
-            return f"unknown field {field!r}{did_you_mean(field, _FewShotRow.model_fields)}"
+            return f"unknown field {field!r}{did_you_mean(field, Shot.model_fields)}"
         case "missing":
             return f"field {field!r} is missing"
         case "value_error":

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.deciding.verify import claim, negated
+from leporello.combiners.deciding.verify import AUXILIARIES, claim
 from leporello.text.english.terms import nearest
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
@@ -80,9 +80,16 @@ def _claim_of(
         answer = _wrong(gold, question.text, text, answers, random_)
     statement = claim(question.text, answer) if answer and text else None
     if statement and is_negated and label != "null":
-        statement = negated(statement)
+        statement = _negated(statement)
     if statement:
         yield Pair(question.source, question.document, statement, text, label)
+
+
+def _negated(statement: str) -> str | None:
+    """Negates the first verb of a statement; returns None if it has no verb that can be negated."""
+    words = statement.split()
+    place = next((i for i, w in enumerate(words) if i and w in AUXILIARIES), None)
+    return None if place is None else " ".join([*words[: place + 1], "not", *words[place + 1 :]])
 
 
 def _wrong(

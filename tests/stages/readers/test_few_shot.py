@@ -82,7 +82,7 @@ def test_answers_follow_the_last_words_of_a_prompt(file: Path) -> None:
 )
 def test_answers_are_announced_after_a_prompt_that_ends_in_a_field(text: str, prompt: str) -> None:
     template, read = Template(text), Read(("C",), "Q?")
-    assert FewShot(template, (Shot(Read(("c",), "q?"), "a"),)).render(read) == prompt
+    assert FewShot(template, (Shot(context="c", question="q?", answer="a"),)).render(read) == prompt
     assert FewShot(template).render(read) == text.format(context="C", question="Q?")
 
 
