@@ -35,14 +35,6 @@ class CausalLM(PromptedModel):
         system: System message of the chat; if empty, that of the chat template.
         stop: Strings that end the answer and are cut off; white space at the beginning of the
             answer is ignored.
-        max_input_tokens: Size of the input window: prompt, chat template and special tokens.
-        on_overflow: Rule for passages that do not fit: `fit` omits the last ones, `truncate` cuts
-            within a passage, `split` reads the parts one by one and joins the answers (with the
-            mean of their scores), `error` fails the input.
-        no_repeat_ngram_size: Size of n-grams that may not be repeated, also from the prompt; 0
-            allows repetition.
-        repetition_penalty: Divisor of the scores of earlier tokens, including those of the prompt;
-            1 has no effect.
         backend: Library that runs the model: `transformers`, or `vllm`, for GPUs, which needs the
             extra `vllm`, gives the same answers, and rejects settings for which it would not.
     """
@@ -142,16 +134,7 @@ class Seq2Seq(PromptedModel):
 
     Attributes:
         model: Path or hub id; the weights must be safetensors.
-        max_input_tokens: Size of the input window: prompt and special tokens.
-        on_overflow: Rule for passages that do not fit: `fit` omits the last ones, `truncate` cuts
-            within a passage, `split` reads the parts one by one and joins the answers (with the
-            mean of their scores), `slice` cuts between two tokens and keeps the last passage, for
-            the combiner `Truncate`, `error` fails the input.
-        no_repeat_ngram_size: Size of n-grams that may not be repeated; 0 allows repetition.
-        repetition_penalty: Divisor of the scores of earlier tokens; 1 has no effect.
         backend: Library that runs the model: `transformers`, or a user's class.
-        examples: JSON Lines file of worked examples, which precede the question in the same
-            template; they are never cut.
     """
 
     _form: ClassVar[Form] = "seq2seq"

@@ -19,7 +19,7 @@ from leporello.core.protocols import FineTunes, Learns
 from leporello.core.records import JSON
 from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
 from leporello.engine.progress import Progress
-from leporello.models.distributed import destroy_process_group, is_main_process
+from leporello.models.distributed import destroy_process_group, is_main_process, processes
 from leporello.training.training_pairs import check_supervises
 
 
@@ -79,15 +79,6 @@ def tune_at_rates(
     return results
 
 
-def check_settings(reader: FineTunes, settings: Training) -> None:
-    """Raises UserError, before data are read, if this machine does not support the settings."""
-    check = getattr(_module(reader), "check", None)
-    if check:
-        check(reader, settings)
-    if settings.best_by == "metric":
-        require("train.best_by: metric", "tensorboard")
-
-
 def _module(reader: FineTunes) -> ModuleType:
     require("fine-tuning", "torch", "transformers")
     # Imported by name, since the reader's imports are in the signature of every run (decision 26).
@@ -99,13 +90,23 @@ def tuner_of(reader: Any) -> str:  # noqa: ANN401 -- any reader
     return reader.trainer if isinstance(reader, FineTunes) else ""
 
 
-def check_trainable(pipeline: str, stages: Pipeline) -> None:
-    """Raises UserError if the reader cannot be trained, or the combiner gives no targets."""
+def check_trainable(pipeline: str, stages: Pipeline, settings: Training) -> None:
+    """Raises UserError, before data are read, if the reader cannot be trained on this machine."""
+    check_supervises(pipeline, stages)
     reader = stages.reader
-    if not (tuner_of(reader) or isinstance(reader, Learns)):
+    if tuner_of(reader):
+        if check := getattr(_module(reader), "check", None):
+            check(reader, settings)
+        if settings.best_by == "metric":
+            require("train.best_by: metric", "tensorboard")
+    elif not isinstance(reader, Learns):
         raise UserError(
             f"pipeline {pipeline!r} cannot be trained: its reader {type(reader).__name__} has"
             " neither a method `learn` nor a model to fine-tune; docs/training.md lists readers"
             " that can be trained"
         )
-    check_supervises(pipeline, stages)
+    elif processes() > 1:
+        raise UserError(
+            f"{type(reader).__name__} trains in one process, but a launcher started"
+            f" {processes()}: train without the launcher"
+        )

@@ -17,7 +17,7 @@ from leporello.core.yaml.tree import ConfigSource
 from leporello.jobs.directory import safe_name
 from leporello.jobs.options import TrainOptions, takes
 from leporello.models.distributed import main_process_only, processes
-from leporello.training.fine_tuning import check_settings, check_trainable, tuner_of
+from leporello.training.fine_tuning import check_trainable, tuner_of
 from leporello.training.model_card import CONFIG, TrainingRecord, check_free
 from leporello.training.splits import RowTraining, one_job, only_training, trainings
 from leporello.training.splits import split as splits_of
@@ -99,10 +99,9 @@ def _prepared(options: TrainOptions, place: RowTraining | None) -> TrainingRun:
     loaded, target, point, chosen, folder = _jobs(options, place)
     stages = point.build()
     # All checks come before data are read, since a training takes hours.
-    check_trainable(point.name, stages)
     settings = _settings(point, chosen)
+    check_trainable(point.name, stages, settings)
     _check_choices(point.name, settings.choices, options.config, options.settings)
-    _check_machine(stages.reader, settings)
     # Fine-tuning needs validation, but no split is used for it by default (decision 26).
     needed = bool(tuner_of(stages.reader) or settings.choices)
     cache = Cache(cache_directory()) if options.cached else None
@@ -126,17 +125,6 @@ def _jobs(
         _, point, task = one_job("train", replace(options, pipeline=learner, task=chosen))
     folder = options.out or Path("models") / safe_name(f"{target.name}+{task.name}")
     return loaded, target, point, task, folder.resolve()
-
-
-def _check_machine(reader: Any, settings: Training) -> None:  # noqa: ANN401 -- any reader
-    """Raises `UserError` for settings that this machine or launcher cannot follow."""
-    if tuner_of(reader):
-        check_settings(reader, settings)
-    elif processes() > 1:
-        raise UserError(
-            f"{type(reader).__name__} trains in one process, but a launcher started"
-            f" {processes()}: train without the launcher"
-        )
 
 
 def _check_choices(

@@ -14,7 +14,7 @@ from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import DType, Tokens
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 
-Form: TypeAlias = Literal["causal", "seq2seq", "fusion"]
+Form: TypeAlias = Literal["causal", "seq2seq"]
 
 
 class Backend(Protocol):
@@ -53,7 +53,6 @@ class Transformers:
 
     causal: ClassVar[Backend] = transformers_causal
     seq2seq: ClassVar[Backend] = transformers_seq2seq
-    fusion: ClassVar[Backend] = transformers_seq2seq
 
 
 class Vllm:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -26,13 +25,13 @@ def fit_profile(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     They are `FAMILY.weights` of n-grams; `FAMILY.mean` and `FAMILY.deviation` of rates.
     """
     measures, profile = measure(texts), {}
-    for family, counts in measures.counts.items():
+    for family, counts in measures.ngrams.items():
         # Number of texts with each n-gram: a matrix lists each of its columns once per row.
         documents = np.bincount(counts.indices, minlength=counts.shape[1])
         idf = np.log((1 + len(texts)) / (1 + documents)) + 1
         # Squared for n-grams of characters, since frequent ones then count less: measured.
         profile[f"{family}.weights"] = idf**2 if family == "characters" else idf
-    for family, rates in measures.rates.items():
+    for family, rates in measures.dense.items():
         profile[f"{family}.mean"] = rates.mean(axis=0)
         # A rate that never varies in training would otherwise divide by zero.
         profile[f"{family}.deviation"] = np.maximum(rates.std(axis=0), _MIN_DEVIATION)
@@ -46,7 +45,7 @@ class PairFeatures:
         """Compares texts by a result of `fit_profile`."""
         self._profile = profile
         self._rows: dict[str, int] = {}  # rows of texts in the cache
-        self._cached: _Features | None = None
+        self._cached: Measures | None = None
 
     def features(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Returns a row per pair, shape (pairs, features), for either order of its texts."""
@@ -54,31 +53,32 @@ class PairFeatures:
         sides = np.array([[self._rows[a], self._rows[b]] for a, b in pairs])
         starts = range(0, len(pairs), _BLOCK)
         # In blocks, since 300 paragraphs have 44,850 pairs (decision 16).
-        return np.concatenate([cached.compare(*sides[n : n + _BLOCK].T) for n in starts])
+        return np.concatenate([_compared(cached, *sides[n : n + _BLOCK].T) for n in starts])
 
-    def _of(self, texts: Collection[str]) -> _Features:
+    def _of(self, texts: Collection[str]) -> Measures:
         """Returns the features in the cache, which has those of these texts."""
         if len(self._rows.keys() | texts) > _CACHE_SIZE:
             self._rows, self._cached = {}, None
         new = [text for text in texts if text not in self._rows]
         if new or not self._cached:
-            features = _features(measure(new), self._profile)
-            self._cached = self._cached.joined(features) if self._cached else features
+            weighted = _weighted(measure(new), self._profile)
+            self._cached = _joined(self._cached, weighted) if self._cached else weighted
             self._rows |= {text: row for row, text in enumerate(new, len(self._rows))}
         return self._cached
 
 
-def _features(measures: Measures, profile: Mapping[str, Array]) -> _Features:
-    ngrams = {f: _unit_rows(n, profile[f"{f}.weights"]) for f, n in measures.counts.items()}
+def _weighted(measures: Measures, profile: Mapping[str, Array]) -> Measures:
+    """Returns n-grams as rows of unit length; z-scores of rates, and roots as `FAMILY.share`."""
+    ngrams = {f: _unit_rows(n, profile[f"{f}.weights"]) for f, n in measures.ngrams.items()}
     dense: dict[str, Array] = {}
-    for family, rates in measures.rates.items():
+    for family, rates in measures.dense.items():
         scores = (rates - profile[f"{family}.mean"]) / profile[f"{family}.deviation"]
         dense[family] = np.clip(scores, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
         # Habits include lengths, which are not shares, so they have no roots.
         if family != "habits":
             # Square roots, so the commonest word does not decide the cosine alone.
             dense[f"{family}.share"] = np.sqrt(rates)
-    return _Features(ngrams, dense, measures.lengths)
+    return Measures(ngrams, dense, measures.words)
 
 
 def _unit_rows(counts: Any, weights: Array) -> Any:  # noqa: ANN401 -- SciPy has no types
@@ -93,42 +93,35 @@ def _unit_rows(counts: Any, weights: Array) -> Any:  # noqa: ANN401 -- SciPy has
     return counts.astype(np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class _Features:
-    """Features of texts, with a row per text."""
+def _joined(first: Measures, second: Measures) -> Measures:
+    from scipy.sparse import vstack
 
-    ngrams: Mapping[str, Any]  # by sparse family: SciPy CSR matrices with rows of unit length
-    # Z-scores by dense family, and `FAMILY.share`, the square roots of rates.
-    dense: Mapping[str, Array]
-    words: Array  # number of words of each text
+    return Measures(
+        {f: vstack([rows, second.ngrams[f]], "csr") for f, rows in first.ngrams.items()},
+        {name: np.concatenate([rows, second.dense[name]]) for name, rows in first.dense.items()},
+        np.concatenate([first.words, second.words]),
+    )
 
-    def joined(self, other: _Features) -> _Features:
-        """Returns the rows of both."""
-        from scipy.sparse import vstack
 
-        return _Features(
-            {f: vstack([rows, other.ngrams[f]], "csr") for f, rows in self.ngrams.items()},
-            {name: np.concatenate([rows, other.dense[name]]) for name, rows in self.dense.items()},
-            np.concatenate([self.words, other.words]),
-        )
+def _compared(measures: Measures, left: Array, right: Array) -> Array:
+    """Returns the features of pairs; `left` and `right` are the rows of their texts."""
+    # The shorter text limits how much any distance proves.
+    columns: list[Array] = [np.log1p(np.minimum(measures.words[left], measures.words[right]))]
+    columns += [_products(measures.ngrams[family], left, right) for family in BUCKETS]
+    for family in DENSE:
+        columns += _distances(measures.dense, family, left, right)
+    # All columns are symmetric, so the order of a pair cannot change its probability.
+    return np.column_stack(columns).astype(np.float64)
 
-    def compare(self, left: Array, right: Array) -> Array:
-        """Returns the features of pairs; the arguments are the rows of their texts."""
-        # The shorter text limits how much any distance proves.
-        columns: list[Array] = [np.log1p(np.minimum(self.words[left], self.words[right]))]
-        columns += [_products(self.ngrams[family], left, right) for family in BUCKETS]
-        columns += [column for family in DENSE for column in self._dense(family, left, right)]
-        # All columns are symmetric, so the order of a pair cannot change its probability.
-        return np.column_stack(columns).astype(np.float64)
 
-    def _dense(self, family: str, left: Array, right: Array) -> list[Array]:
-        """Returns Burrows's Delta and two cosines of a family, or the distance of each habit."""
-        scores = self.dense[family]
-        distances = np.abs(scores[left] - scores[right])
-        if family == "habits":
-            return list(distances.T)
-        share = self.dense[f"{family}.share"]
-        return [distances.mean(axis=1), _cosine(scores, left, right), _cosine(share, left, right)]
+def _distances(dense: Mapping[str, Array], family: str, left: Array, right: Array) -> list[Array]:
+    """Returns Burrows's Delta and two cosines of a family, or the distance of each habit."""
+    scores = dense[family]
+    distances = np.abs(scores[left] - scores[right])
+    if family == "habits":
+        return list(distances.T)
+    share = dense[f"{family}.share"]
+    return [distances.mean(axis=1), _cosine(scores, left, right), _cosine(share, left, right)]
 
 
 def _products(rows: Any, left: Array, right: Array) -> Array:  # noqa: ANN401 -- SciPy has no types

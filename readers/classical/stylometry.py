@@ -58,9 +58,9 @@ _COLUMNS = {word: column for column, word in enumerate(FUNCTION_WORDS)}
 class Measures:
     """Measures of texts, with a row per text."""
 
-    counts: dict[str, Any]  # by sparse family: SciPy CSR matrices of shape (texts, buckets)
-    rates: dict[str, NDArray[np.float64]]  # by dense family: shape (texts, columns of the family)
-    lengths: NDArray[np.float64]  # number of words of each text, shape (texts,)
+    ngrams: dict[str, Any]  # by sparse family: SciPy CSR matrices of shape (texts, buckets)
+    dense: dict[str, NDArray[np.float64]]  # by dense family: shape (texts, columns of the family)
+    words: NDArray[np.float64]  # number of words of each text, shape (texts,)
 
 
 def measure(texts: Sequence[str]) -> Measures:

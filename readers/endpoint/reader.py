@@ -66,10 +66,6 @@ class Endpoint(PromptedReader):
         system: System message of the chat; empty to omit it.
         tokenizer: Tokenizer of the model, by path or hub id, including its chat template; `words`
             estimates the larger of 1.5 tokens per word and one per 3 bytes, plus 32 for the chat.
-        max_input_tokens: Size of the input window: prompt, system message and chat template.
-        on_overflow: Rule for passages that do not fit: `fit` omits the last ones, `truncate` cuts
-            within a passage, `split` reads the parts one by one and joins the answers (with
-            choices, takes the most frequent one), `error` fails the input.
         max_new_tokens: Maximum number of generated tokens, including a model's reasoning.
         max_tokens_field: Name of this number in the request; some models need
             `max_completion_tokens`.

@@ -190,8 +190,6 @@ class FusionInDecoder(Seq2Seq):
     window_fraction: Share = 0.5
     prefix_tokens: Count = 0
 
-    _form = "fusion"
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_fused_tokens < self.max_input_tokens:

@@ -36,6 +36,10 @@ class PromptedModel(PromptedReader):
         num_beams: Number of beams; 1 is greedy.
         length_penalty: Exponent of the length: beams are ranked by log-probability / length **
             length_penalty.
+        no_repeat_ngram_size: Size of n-grams that may not be repeated, by decoder-only models also
+            not from the prompt; 0 allows repetition.
+        repetition_penalty: Divisor of the scores of earlier tokens, for decoder-only models
+            including those of the prompt; 1 has no effect.
         early_stopping: Whether beam search ends once it has num_beams texts, even if it could find
             a better one.
         batch_tokens: Maximum number of tokens per micro-batch, including padding and new tokens;

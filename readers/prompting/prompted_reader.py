@@ -72,6 +72,13 @@ class PromptedReader(TakesCalibration):
         prompt: Template with `{question}`, `{context}`, `{choices}`, `{title}`, `{instruction}`;
             lines whose fields are all empty are omitted.
         separator: Text between passages.
+        max_input_tokens: Size of the input window, for the complete prompt: with the system message
+            and chat template, if any, and special tokens.
+        on_overflow: Rule for passages that do not fit: `fit` omits the last ones, `truncate` cuts
+            within a passage, `split` reads the parts one by one and joins the answers (for choices,
+            takes the mean of scores, or without scores the most frequent choice), `error` fails the
+            input, `slice` (only encoder-decoders) cuts between two tokens and keeps the last
+            passage, for the combiner `Truncate`.
         examples: JSON Lines file of worked examples, which precede the question in the same
             template, or as earlier turns of a chat; they are never cut.
         shots: Number of examples to draw; all if there are fewer.
