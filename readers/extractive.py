@@ -166,15 +166,8 @@ class Extractive(TakesCalibration, BatchedModel):
 
     def _room(self, question: str) -> int:
         """Returns the maximum number of tokens per segment of a passage."""
-
-        def ids() -> list[int]:
-            flags = {"add_special_tokens": False, "split_special_tokens": True, "verbose": False}
-            tokens: list[int] = self.tokens.tokenizer(encodable(question), **flags)["input_ids"]
-            return tokens
-
-        question_tokens = self.tokens.once(ids, "question", question)
-        added = self.tokens.tokenizer.num_special_tokens_to_add(pair=True)
-        return int(self.max_input_tokens - len(question_tokens) - added)
+        added: int = self.tokens.tokenizer.num_special_tokens_to_add(pair=True)
+        return self.max_input_tokens - self.tokens.count([question])[0] - added
 
     def _windows(self, question: str, text: str) -> list[PassageWindow]:
         """Returns the segments of a passage that have text; control tokens are plain text."""

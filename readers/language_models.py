@@ -11,12 +11,10 @@ from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Read
 from leporello.readers.backends.backend import Form
 from leporello.readers.backends.pretrained import check_positions
-from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.prompting.prompted_model import PromptedModel
 from leporello.readers.prompting.prompted_reader import Chat
 from leporello.readers.prompting.template import passage_text
 from leporello.readers.prompting.window import OnOverflow
-from leporello.text.typed.parse import written_schema
 
 
 @dataclass(frozen=True)
@@ -60,16 +58,6 @@ class CausalLM(PromptedModel):
         if self.system and self.chat is False:
             raise ValueError("system needs a chat template: put its text into prompt instead")
 
-    def training_examples(
-        self, read: Read, target: str
-    ) -> list[tuple[ModelInput, tuple[int, ...]]]:
-        """Returns the prompt of each part of an input, with the tokens to generate after it."""
-        end = self._tokens.tokenizer.eos_token_id
-        # Without the end token a tuned model would not learn to stop.
-        ending = () if end is None else (int(end),)
-        parts = self._window.parts(read)
-        return [(self._prompt(p), self._choice(self._render(p), target) + ending) for p in parts]
-
     def _check_positions(self) -> None:
         # A decoder's answer follows the prompt, so both share the model's positions.
         needed = self.max_input_tokens + self.max_new_tokens
@@ -95,13 +83,10 @@ class CausalLM(PromptedModel):
     def _encode(self, prompt: str) -> tuple[int, ...]:
         return self._chat.encode(prompt) if self._chats else super()._encode(prompt)
 
-    def _prompt(self, read: Read) -> ModelInput:
-        prompt = self._render(read)
-        tokens = self._encode(prompt)
-        if not tokens:
-            raise ValueError("the prompt is empty")
-        choices = tuple(self._choice(prompt, choice) for choice in read.choices)
-        return ModelInput(tokens, choices, written_schema(read.schema))
+    def _target(self, prompt: str, text: str) -> tuple[int, ...]:
+        end = self._tokens.tokenizer.eos_token_id
+        # Without the end token a tuned model would not learn to stop.
+        return self._choice(prompt, text) + (() if end is None else (int(end),))
 
     def _choice(self, prompt: str, choice: str) -> tuple[int, ...]:
         """Returns the tokens of a choice as they continue the prompt."""
@@ -147,22 +132,12 @@ class Seq2Seq(PromptedModel):
         fits = self.on_overflow == "slice" and self._size(behind) <= self.max_input_tokens
         return sum(len(passage_text(passage)) for passage in read.passages) if fits else -1
 
-    def training_examples(
-        self, read: Read, target: str
-    ) -> list[tuple[ModelInput, tuple[int, ...]]]:
-        """Returns the prompt of each part of an input, with the tokens to generate."""
-        # As a target: some tokenizers (mBART) write answers with another language code.
-        tokens = self._tokens.encode_target(target)
-        prompts = self._model_inputs(read, self._window.parts(read))
-        # Every part has the same target, although the answer may be in only one of them.
-        return [(prompt, tokens) for prompt in prompts]
-
     def _check_positions(self) -> None:
         names = ("max_encoder_position_embeddings", "max_position_embeddings")
         check_positions(self.model, self.max_input_tokens, names)
         names = ("max_decoder_position_embeddings", "max_position_embeddings")
         check_positions(self.model, self.max_new_tokens, names, "max_new_tokens")
 
-    def _prompt(self, read: Read) -> ModelInput:
-        choices = tuple(map(self._tokens.encode_target, read.choices))
-        return ModelInput(self._encode(self._render(read)), choices, written_schema(read.schema))
+    def _choice(self, prompt: str, choice: str) -> tuple[int, ...]:  # noqa: ARG002 -- not its continuation
+        # As a target: some tokenizers (mBART) write answers with another language code.
+        return self._tokens.encode_target(choice)

@@ -139,21 +139,15 @@ class LogLikelihood(PassageScorer):
 
     def _scores(self, passages: Iterable[tuple[int, ...]]) -> Mapping[tuple[int, ...], float]:
         """Returns the log-likelihoods; that of a single token is 0."""
-        scores = self._log_probabilities(passages)
-        return {
-            ids: sum(row) / (len(row) or 1 if self.per_token else 1) for ids, row in scores.items()
-        }
-
-    def _log_probabilities(
-        self, rows: Iterable[tuple[int, ...]]
-    ) -> Mapping[tuple[int, ...], Sequence[float]]:
-        """Returns the log-probabilities of the tokens of each row after the first one."""
         # Growing windows begin each other, so this saves a pass for each pair (decision 21).
-        longest = _longest_by_row(rows)
-        prompts = [ModelInput(row) for row in dict.fromkeys(longest.values()) if len(row) > 1]
-        replies = self._replies(prompts)
-        scores = {prompt.tokens: reply.scores for prompt, reply in replies.items()}
-        return {row: scores.get(longer, ())[: len(row) - 1] for row, longer in longest.items()}
+        longest = _longest_by_row(passages)
+        prompts = [ModelInput(row) for row in longest.values() if len(row) > 1]
+        rows = {prompt.tokens: reply.scores for prompt, reply in self._replies(prompts).items()}
+        scores = {}
+        for ids, longer in longest.items():
+            row = rows.get(longer, ())[: len(ids) - 1]
+            scores[ids] = sum(row) / (len(row) or 1 if self.per_token else 1)
+        return scores
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
         """Reads rows in parallel, with padding at their ends, which no token attends to."""

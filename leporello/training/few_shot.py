@@ -97,9 +97,7 @@ def _rows(
     rows: list[Mapping[str, JSON]] = []
     with Progress("drawing examples", len(examples)) as progress:
         for example in examples:
-            if cache:
-                example.document.use_cache(cache)
-            rows += _row(example, data, supervise(stages, [example], progress))
+            rows += _row(example, data, supervise(stages, [example], progress, cache))
     if not rows:
         raise UserError(
             "no drawn example is usable: a stage failed, or the answer is not among the choices"

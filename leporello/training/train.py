@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.cache.store import Cache
-from leporello.config import Config, PipelineSpec, TaskSpec, load_config
+from leporello.config import PipelineSpec, TaskSpec, load_config
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.files import cache_directory
 from leporello.core.training import Training
@@ -96,35 +96,27 @@ def _train(run: TrainingRun, *, update: bool) -> Trained:
 
 def _prepared(options: TrainOptions, place: RowTraining | None) -> TrainingRun:
     """Returns the training, after all checks that need no data."""
-    loaded, target, point, chosen, folder = _jobs(options, place)
-    stages = point.build()
-    # All checks come before data are read, since a training takes hours.
-    settings = _settings(point, chosen)
-    check_trainable(point.name, stages, settings)
-    _check_choices(point.name, settings.choices, options.config, options.settings)
-    # Fine-tuning needs validation, but no split is used for it by default (decision 26).
-    needed = bool(tuner_of(stages.reader) or settings.choices)
-    cache = Cache(cache_directory()) if options.cached else None
-    sides = splits_of(chosen, options.split, settings, options.limit, cache, needed=needed)
-    # A run.yaml declares the points of a sweep as pipelines.
-    is_declared = target.name in loaded.pipelines
-    base = target.name if is_declared else target.name.partition("@")[0]
-    data = point, stages, settings, sides
-    return TrainingRun(*data, target, base, place, folder, tuple(options.config))
-
-
-def _jobs(
-    options: TrainOptions, place: RowTraining | None
-) -> tuple[Config, PipelineSpec, PipelineSpec, TaskSpec, Path]:
-    """Returns the config, the pipeline, the pipeline and task to train on, and the folder."""
     loaded, target, task = one_job("train", options)
     point = target
     if learner := target.training.given.get("pipeline"):
         # The task of the target has no training data, so the learner has its own.
         chosen = "" if place or task.name in target.tasks else options.task
         _, point, task = one_job("train", replace(options, pipeline=learner, task=chosen))
-    folder = options.out or Path("models") / safe_name(f"{target.name}+{task.name}")
-    return loaded, target, point, task, folder.resolve()
+    folder = (options.out or Path("models") / safe_name(f"{target.name}+{task.name}")).resolve()
+    stages = point.build()
+    # All checks come before data are read, since a training takes hours.
+    settings = _settings(point, task)
+    check_trainable(point.name, stages, settings)
+    _check_choices(point.name, settings.choices, options.config, options.settings)
+    # Fine-tuning needs validation, but no split is used for it by default (decision 26).
+    needed = bool(tuner_of(stages.reader) or settings.choices)
+    cache = Cache(cache_directory()) if options.cached else None
+    sides = splits_of(task, options.split, settings, options.limit, cache, needed=needed)
+    # A run.yaml declares the points of a sweep as pipelines.
+    is_declared = target.name in loaded.pipelines
+    base = target.name if is_declared else target.name.partition("@")[0]
+    data = point, stages, settings, sides
+    return TrainingRun(*data, target, base, place, folder, tuple(options.config))
 
 
 def _check_choices(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from leporello.cache.store import Cache
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.protocols import Supervises, Targets
@@ -82,6 +83,7 @@ def supervise(
     stages: Pipeline,
     examples: Iterable[Example],
     progress: Progress,
+    cache: Cache | None,
     *,
     all_references: bool = False,
 ) -> Supervision:
@@ -92,6 +94,8 @@ def supervise(
     """
     supervision = Supervision()
     for _, group in by_document(examples):
+        if cache:
+            group[0].document.use_cache(cache)
         answered = [example for example in group if example.references or example.fault]
         supervision.examples += len(group)
         supervision.unanswered += len(group) - len(answered)

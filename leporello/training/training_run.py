@@ -6,17 +6,15 @@ import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from leporello.cache.store import Cache
 from leporello.config import Pipeline, PipelineSpec, load_config
 from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.protocols import Task
-from leporello.core.records import JSON, Example
+from leporello.core.records import JSON
 from leporello.core.training import Training
 from leporello.core.yaml.scalars import write_yaml
 from leporello.core.yaml.tree import ConfigSource
@@ -114,9 +112,8 @@ class TrainingRun:
         limit = self.splits.limit
         examples = islice(examples_of(source, self.splits.task.name), limit)
         with Progress(title, limit) as progress:
-            use_all = self.settings.references == "all"
-            cached = map(partial(_with_cache, self.splits.cache), examples)
-            supervision = supervise(self.stages, cached, progress, all_references=use_all)
+            use_all, cache = self.settings.references == "all", self.splits.cache
+            supervision = supervise(self.stages, examples, progress, cache, all_references=use_all)
         if not supervision.inputs:
             name, account = self.splits.task.name, supervision.account()
             raise UserError(f"task {name!r} has no examples to train on: {account}")
@@ -209,12 +206,6 @@ def _best(results: Sequence[RateResult], scores: Sequence[float]) -> int:
     # NaN counts as infinite: comparisons with it are false, so the order would decide.
     comparable = [math.inf if math.isnan(loss) else loss for loss in losses]
     return min(range(len(results)), key=lambda n: (-scores[n] if scores else 0.0, comparable[n]))
-
-
-def _with_cache(cache: Cache | None, example: Example) -> Example:
-    if cache:
-        example.document.use_cache(cache)
-    return example
 
 
 def _checkpoint_settings(record: TrainingRecord) -> JSON:

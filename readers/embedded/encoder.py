@@ -63,8 +63,8 @@ class Encoder:
 
     Each text is computed alone, so its scores do not depend on other texts, and nothing is padded.
     `difference` is a folder of other heads, stored as the difference to this encoder's weights.
-    `threads` is the number of texts that are computed at the same time; None is `OMP_NUM_THREADS`,
-    which a run sets, or the number of processors. The precision `auto` multiplies in 8 bits if the
+    `OMP_NUM_THREADS`, which a run sets, or the number of processors is the number of texts that are
+    computed at the same time. The precision `auto` multiplies in 8 bits if the
     processor has units for this and the folder has a graph for it; `float32` never does. Raises
     UserError if a file is missing or damaged, or the difference is from other weights.
     """
@@ -73,7 +73,6 @@ class Encoder:
         self,
         path: Path,
         difference: Path | None = None,
-        threads: int | None = None,
         precision: Literal["auto", "float32"] = "auto",
     ) -> None:
         folder = ModelFolder(path)
@@ -93,7 +92,7 @@ class Encoder:
         self.longest: int = self.config["longest"]
         self._beginning: int = self.config["cls"]
         self.separator: int = self.config["sep"]
-        self._threads = threads or int(os.environ.get("OMP_NUM_THREADS", "0")) or cores()
+        self._threads = int(os.environ.get("OMP_NUM_THREADS", "0")) or cores()
         self._tokenizer: Any = _tokenizer(folder.checked("tokenizer.json"))
         self._session, self._weights = _session(top.checked(graph), weights)
         self._heads = [output.name for output in self._session.get_outputs()]

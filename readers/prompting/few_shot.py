@@ -21,7 +21,6 @@ from leporello.readers.prompting.template import Template, encodable
 # In small letters, like `question:` and `context:` of T5's prompt, which ends in a field.
 _CUE = "answer:"
 _ADVICE = "draw examples from another split, such as train"
-_MAX_FAULTS = 20  # in a message; a file with more usually has one mistake in each row
 _MAX_VALUE = 60  # characters of a faulty value in a message
 
 _Answer = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -164,10 +163,8 @@ def _load(path: Path) -> list[Shot]:
         except ValidationError as error:
             messages = map(_message, error.errors(include_url=False))
             faults.extend(Fault(path, number, text) for text in messages)
-    if more := faults[_MAX_FAULTS:]:
-        more = [Fault(path, more[0].line, f"… and {len(more)} more from here on")]
     if faults:
-        raise ConfigError([*faults[:_MAX_FAULTS], *more])
+        raise ConfigError(faults)
     if not shots:
         raise UserError(f"{path}: has no examples; a row must look like {_EXAMPLE}")
     return shots

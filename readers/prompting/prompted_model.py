@@ -22,6 +22,7 @@ from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
 from leporello.readers.prompting.reasoning import split_reasoning
 from leporello.readers.prompting.template import seen
 from leporello.readers.prompting.window import OnOverflow, Window
+from leporello.text.typed.parse import written_schema
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,15 @@ class PromptedModel(PromptedReader):
         parts = self._window.parts(read)
         return "\n\n".join(self._model_text(self._render(part)) for part in parts)
 
+    def training_examples(
+        self, read: Read, target: str
+    ) -> list[tuple[ModelInput, tuple[int, ...]]]:
+        """Returns the prompt of each part of an input, with the tokens to generate."""
+        parts = self._window.parts(read)
+        # Parts that are encoded apart and fused are one input.
+        inputs = zip(self._model_inputs(read, parts), parts, strict=False)
+        return [(prompt, self._target(self._render(part), target)) for prompt, part in inputs]
+
     @property
     def tokens(self) -> Tokens:
         """Tokenizer of the model."""
@@ -156,8 +166,21 @@ class PromptedModel(PromptedReader):
         """Raises `UserError` if the model has too few positions for the input window."""
         raise NotImplementedError
 
-    def _prompt(self, read: Read) -> ModelInput:
+    def _choice(self, prompt: str, choice: str) -> tuple[int, ...]:
+        """Returns the tokens of an answer to a prompt."""
         raise NotImplementedError
+
+    def _target(self, prompt: str, text: str) -> tuple[int, ...]:
+        """Returns the tokens that a training teaches as the answer to a prompt."""
+        return self._choice(prompt, text)
+
+    def _prompt(self, read: Read) -> ModelInput:
+        prompt = self._render(read)
+        tokens = self._encode(prompt)
+        if not tokens:
+            raise ValueError("the prompt is empty")
+        choices = tuple(self._choice(prompt, choice) for choice in read.choices)
+        return ModelInput(tokens, choices, written_schema(read.schema))
 
     def _model_text(self, prompt: str) -> str:
         """Returns the text that the model receives: the prompt, or a chat around it."""

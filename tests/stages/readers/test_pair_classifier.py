@@ -78,7 +78,7 @@ def test_features_equal_a_direct_computation() -> None:
     profile = fit_profile(texts)
     measures = measure(texts)
     [row] = PairFeatures(profile).features([(texts[0], texts[1])])
-    rates = measures.rates["function_words"][:2]
+    rates = measures.dense["function_words"][:2]
     z = (rates - profile["function_words.mean"]) / profile["function_words.deviation"]
     z = np.clip(z, -4, 4)
     cosine = z[0] @ z[1] / np.linalg.norm(z[0]) / np.linalg.norm(z[1])
