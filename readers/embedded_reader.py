@@ -156,12 +156,12 @@ class Embedded(TakesCalibration):
 
     def _refusal(self, read: Read, answered: Answered) -> Output:
         """Returns an output without an answer, with the probability that the best one is wrong."""
-        score = answered.candidates[0].score if answered.candidates else _NOTHING
-        right = None
-        if self._confidence and answered.candidates:
-            right = self._confidence(answered.candidates)
-        wrong = None if right is None else 1 - right
-        return Output(self.unanswerable, score, read=spans_of(read.passages), probability=wrong)
+        spans = spans_of(read.passages)
+        if not answered.candidates:
+            return Output(self.unanswerable, _NOTHING, read=spans)
+        wrong = 1 - self._confidence(answered.candidates) if self._confidence else None
+        score = answered.candidates[0].score
+        return Output(self.unanswerable, score, read=spans, probability=wrong)
 
     def _typed(self, read: Read, answered: Answered) -> Output:
         spans = [(c.passage, c.start, c.end) for c in answered.candidates]

@@ -52,7 +52,7 @@ class PairClassifier(TrainedClassifier):
         self.load()
         pairs = list(map(_pair, inputs))
         if not self.is_network:
-            scored = zip(self._style.probabilities(pairs), inputs, strict=True)
+            scored = zip(self._by_style(pairs), inputs, strict=True)
             return [self._output(probability, read, read.pair) for probability, read in scored]
         fitting = list(map(self._cut_to_window, pairs))
         prompts = [self._encoded(*texts) for texts in fitting]
@@ -84,11 +84,26 @@ class PairClassifier(TrainedClassifier):
         return [self._encoded(*self._cut_to_window(_pair(read)))]
 
     @cached_property
-    def _style(self) -> _Style:
+    def _style(self) -> tuple[PairFeatures, Any]:
+        """Features of pairs, and their classifier."""
         from leporello.readers.classical.pair_features import PairFeatures  # imports numpy
 
         model, _ = load(self.model, "PairClassifier")
-        return _Style(PairFeatures(model["profile"]), model["classifier"])
+        return PairFeatures(model["profile"]), model["classifier"]
+
+    def _by_style(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Returns the probability of `same` for each pair."""
+        if not pairs:
+            return []
+        from scipy.special import expit
+
+        features, classifier = self._style
+        scale, regression = (step for _, step in classifier.steps)
+        # Not a matrix product, whose last digits depend on the number of pairs.
+        weighted = scale.transform(features.features(pairs)) * regression.coef_[0]
+        odds = weighted.sum(axis=1) + regression.intercept_[0]  # of `same`, the last label by name
+        probabilities_of_same: list[float] = expit(odds).tolist()
+        return probabilities_of_same
 
     @cached_property
     def _index_of_same(self) -> int:
@@ -140,27 +155,6 @@ class PairClassifier(TrainedClassifier):
             input_tokens=tokens or 0,
             probability=1 - same if same < self.threshold else same,
         )
-
-
-@dataclass(frozen=True)
-class _Style:
-    """A trained model: the features of pairs, and their classifier."""
-
-    pair_features: PairFeatures
-    classifier: Any
-
-    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Returns the probability of `same` for each pair."""
-        if not pairs:
-            return []
-        from scipy.special import expit
-
-        scale, regression = (step for _, step in self.classifier.steps)
-        # Not a matrix product, whose last digits depend on the number of pairs.
-        weighted = scale.transform(self.pair_features.features(pairs)) * regression.coef_[0]
-        odds = weighted.sum(axis=1) + regression.intercept_[0]  # of `same`, the last label by name
-        probabilities_of_same: list[float] = expit(odds).tolist()
-        return probabilities_of_same
 
 
 def _fit(pairs: Sequence[tuple[str, str]], targets: Sequence[str], seed: int) -> dict[str, Any]:

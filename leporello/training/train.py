@@ -71,11 +71,10 @@ def train_all(options: TrainOptions) -> list[Trained]:
     data, unless `update` is set.
     """
     runs = [_prepared(*training) for training in trainings(options)]
-    if len(runs) == 1 and not options.suite:
-        return [_train(runs[0], update=options.update)]
     if len(runs) > 1 and processes() > 1:
         raise UserError("a launcher trains one task of a row at a time: name it with --task")
-    finished = [None if options.update else run.finished() for run in runs]
+    skips = bool(options.suite) and not options.update
+    finished = [run.finished() if skips else None for run in runs]
     for run, record in zip(runs, finished, strict=True):
         if record:
             _log.info("%s is trained in %s; --update trains it again", record.pipeline, run.folder)

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,9 @@ class TrainingRun:
         record = record_in(self.folder)
         if record is None:
             return None
-        new = json.loads(json.dumps(asdict(self._new_record())))
-        old = json.loads(json.dumps(asdict(record)))
-        names = ("pipeline", "task", "settings", "signature", "limit")
-        return record if all(old[name] == new[name] for name in names) else None
+        compared = attrgetter("pipeline", "task", "settings", "signature", "limit")
+        new = json.loads(json.dumps(compared(self._new_record())))
+        return record if [*compared(record)] == new else None
 
     def check_data(self) -> None:
         """Raises UserError if data are missing or damaged, or a metric is invalid."""

@@ -30,10 +30,6 @@ class TrainedClassifier(BatchedModel):
         model: Folder that `train` wrote, or path or hub id of a transformers model with
             safetensors. None before the training.
         max_input_tokens: Input window of a transformers model, including special tokens.
-        batch_tokens: Maximum number of tokens per micro-batch, including padding; `auto` fills the
-            GPU's memory, or is 4096 on a CPU.
-        dtype: Type of the weights; `auto` is that of the checkpoint.
-        device: Device as torch names it; `auto` is CUDA if available, otherwise the CPU.
         seed: Seed of the training.
     """
 

@@ -23,12 +23,6 @@ class Message:
     reasoning: str
     refusal: str
 
-    def has_answer(self, *, is_cut: bool) -> bool:
-        """Returns whether the message answers; an empty answer is one if nothing is missing."""
-        is_blank = self.answer is None or not self.answer.strip()
-        is_unfinished = self.answer is None or is_cut or self.reasoning
-        return not (is_blank and is_unfinished)
-
 
 def message_of(choice: Mapping[str, Any]) -> Message:
     """Returns the message of a choice, as chat or legacy completions have it."""

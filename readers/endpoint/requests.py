@@ -129,20 +129,18 @@ class Dispatcher(Asker):
                 await asyncio.sleep(random.uniform(0.0, min(_MAX_WAIT, doubled)))
 
     async def _attempt(self, body: bytes) -> Outcome:
+        """Sends a request in its turn; may delay all requests, or stop the run beyond patience."""
         clock = asyncio.get_running_loop().time
         await self.throttle.enter()
+        started = clock()
         try:
-            started = clock()
-            outcome = await self._send(body)
-            # More requests in parallel would soon exceed the time limit, of which half is used.
-            return self._throttled(outcome, started, slowly=clock() - started > self.timeout / 2)
+            response = await self.client.request("POST", self.protocol.path, self.timeout, body)
         finally:
             self.throttle.leave()
-
-    def _throttled(self, outcome: Outcome, started: float, *, slowly: bool) -> Outcome:
-        """Delays all requests as the server asks, or stops the run if that exceeds patience."""
+        outcome = outcome_of(response, self.protocol) if isinstance(response, bytes) else response
         if isinstance(outcome, EndpointReply) or not outcome.again:
-            self.throttle.answered(slowly=slowly)
+            # More requests in parallel would soon exceed the time limit, of which half is used.
+            self.throttle.answered(slowly=clock() - started > self.timeout / 2)
             return outcome
         silent = wait = outcome.wait or 0.0
         if outcome.refused:
@@ -154,9 +152,5 @@ class Dispatcher(Asker):
             return outcome
         why = f"it asks to wait {wait:.0f} s" if wait > self.patience else "it only answers this"
         message = f"{outcome.message}; {why}, and patience is {self.patience:g} s; {_RESUMES}"
-        self._refused_until = asyncio.get_running_loop().time() + wait
+        self._refused_until = clock() + wait
         return replace(outcome, message=message, again=False, stops=True)
-
-    async def _send(self, body: bytes) -> Outcome:
-        response = await self.client.request("POST", self.protocol.path, self.timeout, body)
-        return outcome_of(response, self.protocol) if isinstance(response, bytes) else response

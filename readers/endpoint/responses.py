@@ -119,6 +119,9 @@ def outcome_of(content: bytes, protocol: ServerProtocol) -> Outcome:
 
 def _outcome_of_choice(choice: Mapping[str, Any], usage: Usage | None) -> Outcome:
     message, reason, error = message_of(choice), choice.get("finish_reason"), choice.get("error")
+    answer = None if message.answer is None else message.answer.strip()
+    # A model may answer with nothing, unless something is missing.
+    is_unfinished = answer is None or reason in _CUT or message.reasoning
     if error or reason in _UNFINISHED:
         why = f": {_error_message(error, b'')}" if error else ""
         fault = f"the server broke the answer off (finish_reason {reason!r}){why}"
@@ -127,14 +130,14 @@ def _outcome_of_choice(choice: Mapping[str, Any], usage: Usage | None) -> Outcom
         fault = "the server's content filter withheld the answer (finish_reason 'content_filter')"
     elif message.refusal:
         fault = f"the model refused: {_excerpt(message.refusal)}"
-    elif not message.has_answer(is_cut=reason in _CUT):
+    elif not answer and is_unfinished:
         spent = f" after {usage.output_tokens} tokens" if usage else ""
         fault = f"the server's answer has no text (finish_reason {reason!r}{spent})"
         if reason == "length" or message.reasoning:
             fault += "; if the model reasons first, raise max_new_tokens"
     else:
-        answer, reasoning = (message.answer or "").strip(), message.reasoning.strip()
-        return EndpointReply(encodable(answer), usage, encodable(reasoning))
+        reasoning = encodable(message.reasoning.strip())
+        return EndpointReply(encodable(answer or ""), usage, reasoning)
     return ResponseFault(fault, usage=usage)
 
 

@@ -23,22 +23,12 @@ from leporello.text.typed.parse import written_schema
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fused(Window):
-    """Window whose passages become segments of one input."""
+class FusedPassages(Window):
+    """Windows of passages that are encoded apart, each with the prompt around it."""
 
     encode: Callable[[str], tuple[int, ...]]  # returns the tokens of a text, with special tokens
     fused: int  # maximum number of tokens that the decoder attends to
-
-    def segments(self, read: Read) -> tuple[Segment, ...]:
-        """Returns the segments for the encoder."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, kw_only=True)
-class FusedPassages(Fused):
-    """Windows of passages that are encoded apart, each with the prompt around it."""
-
-    alone: Window
+    alone: Window  # window of one passage
 
     def leading(self, read: Read) -> int:
         """Returns how many leading passages fit."""
@@ -79,13 +69,15 @@ class FusedPassages(Fused):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FusedChunks(Fused):
+class FusedChunks(Window):
     """Windows of overlapping chunks of the passages' tokens, each after the tokens of the prompt.
 
     The prompt, and literal passages before the first chunk of a document, are the prefix. It is
     encoded alone too, and the decoder sees the states of that.
     """
 
+    encode: Callable[[str], tuple[int, ...]]  # returns the tokens of a text, with special tokens
+    fused: int  # maximum number of tokens that the decoder attends to
     separator: str  # text between passages
     chunk: int  # number of tokens per chunk
     margin: int  # number of states that are dropped at either end of a chunk
@@ -206,7 +198,7 @@ class FusionInDecoder(Seq2Seq):
         return -1 if behind else super().sliced(read, behind)
 
     @cached_property
-    def _window(self) -> Fused:
+    def _window(self) -> FusedPassages | FusedChunks:
         window = super()._window
         common = (window.render, window.size, window.limit, window.on_overflow, window.slice)
         if self.on_overflow != "slice":
