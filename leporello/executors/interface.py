@@ -34,7 +34,6 @@ class JobGroupSpec:
 
     pipelines: Sequence[PipelineSpec]  # other objects refer to them by index
     runs: Sequence[str]  # hash of the inputs that determine the results, for each pipeline
-    sources: Mapping[str, str]  # hash of the source code of each class, by its name
     task: TaskSpec
     directory: Path
     limits: Limits
@@ -46,6 +45,7 @@ class JobGroupSpec:
     # task, which no other process could build from `task`.
     built: Task | None = None
     metrics: Sequence[MetricEntry] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)  # `source_hashes` in the driver
     # Seconds between a worker's reports of its progress.
     report_every: float = 0.2  # looks smooth; a report per example would slow down short ones
 
@@ -55,6 +55,10 @@ class JobGroupSpec:
             yield from pipeline.all_specs()
         for root in (self.task.spec, *own_metrics(self.metrics)):
             yield from root.all_specs()
+
+    def source_hashes(self) -> dict[str, str]:
+        """Returns the hash of the source code of each class, by its name."""
+        return {spec.name: source_hash(spec.cls) for spec in self.all_specs()}
 
     def reason_to_supervise(self) -> str:
         """Returns why the batch must run in a process that can be killed; empty if it does not."""
@@ -180,10 +184,10 @@ class Pipelines:
         return JobFiles(self.directory, self.spec.pipelines[place].name, self.spec.task.name)
 
     def _check_sources(self) -> None:
-        classes = {spec.name: spec.cls for spec in self.spec.all_specs()}
+        hashes = self.spec.source_hashes()
         for name, expected in self.spec.sources.items():
             # A file edited during a run would give shards of one run different code.
-            if source_hash(classes[name]) != expected:
+            if hashes[name] != expected:
                 raise UserError(
                     f"{name} changed during the run; use --update to run again what depends on it"
                 )

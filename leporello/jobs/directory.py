@@ -113,38 +113,33 @@ class RunDirectory:
     def rows(self) -> dict[tuple[str, str], Mapping[str, Any]]:
         """Returns the row of every (pipeline, task) in the manifest; empty without a run."""
         try:
-            rows = self._read()["jobs"] if self.manifest.exists() else ()
-            jobs = {(row["pipeline"], row["task"]): row for row in rows if row["signature"]}
+            rows = self.read()["jobs"] if self.manifest.exists() else ()
+            return {(row["pipeline"], row["task"]): row for row in rows if row["signature"]}
         except (KeyError, TypeError):
             raise UserError(f"{self.manifest}: is not the manifest of a run") from None
-        return jobs
 
     def check_stores(self) -> None:
         """Raises UserError for a run of Leporello 0.2 or earlier, which has no stores."""
-        if self.manifest.exists() and "stores" not in self._read():
+        if self.manifest.exists() and "stores" not in self.read():
             raise UserError(
                 f"{self.path}: is a run of Leporello 0.2, whose journals this version does not"
                 " read; use another --out to run it again; compare, table, report, export, submit"
                 " and score still read its results if it is finished (docs/upgrading.md)"
             )
 
-    def limits(self) -> Mapping[str, JSON]:
-        """Returns the limits of an earlier run here; empty without one."""
-        limits: Mapping[str, JSON] = self._read().get("limits", {})
-        return limits
-
     def sizes(self) -> dict[str, dict[str, int]]:
         """Returns the micro-batch sizes that each reader determined, by `timings.reading_key`."""
-        sizes: dict[str, dict[str, int]] = self._read().get("sizes", {})
+        sizes: dict[str, dict[str, int]] = self.read().get("sizes", {})
         return sizes
 
-    def _read(self) -> dict[str, Any]:
+    def read(self) -> dict[str, Any]:
+        """Returns the manifest; empty without a run."""
         manifest: dict[str, Any] = read_json(self.manifest) if self.manifest.exists() else {}
         return manifest
 
     def keep_sizes(self, key: str, sizes: Mapping[str, int]) -> None:
         """Writes the sizes of a reader to the manifest."""
-        manifest = self._read()
+        manifest = self.read()
         manifest["sizes"] = {**manifest.get("sizes", {}), key: dict(sizes)}
         write_json(self.manifest, manifest)
 

@@ -5,13 +5,12 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
-from leporello.cache.source_code import source_hash
-from leporello.config.metrics import metrics_of, own_metrics
+from leporello.config.metrics import metrics_of
 from leporello.core.calls.budget import SharedBudget
 from leporello.core.calls.contracts import batching_of, sees_gold
 from leporello.core.errors import BudgetSpentError, UserError
@@ -197,15 +196,9 @@ class JobGroup:
 
     def _spec(self) -> JobGroupSpec:
         job, context = self.jobs[0], self.context
-        specs = [spec for job in self.jobs for spec in job.pipeline.all_specs()]
-        plug_in_metrics = own_metrics(job.metrics)
-        return JobGroupSpec(
+        spec = JobGroupSpec(
             pipelines=[job.pipeline for job in self.jobs],
             runs=self._runs,
-            sources={
-                spec.name: source_hash(spec.cls)
-                for spec in (*specs, job.task.spec, *plug_in_metrics)
-            },
             task=job.task,
             metrics=job.metrics,
             directory=context.directory.path,
@@ -218,6 +211,7 @@ class JobGroup:
             # Workers build the task again: an object of a plug-in may not survive pickling.
             built=job.source if job.placement.workers == 0 else None,
         )
+        return replace(spec, sources=spec.source_hashes())
 
     @cached_property
     def _runs(self) -> list[str]:

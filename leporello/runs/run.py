@@ -138,7 +138,9 @@ def run(options: RunOptions) -> Run:
     signals = options.interrupts or Interrupts()
     with _locked(path) as (directory, remote), signals:
         _compare(directory, jobs, limits, update=options.update)
-        _warn_of_reuse(directory, jobs, cache)
+        stages = ((s.cls, s.arguments()) for job in jobs for s in job.pipeline.all_specs())
+        root, resumed = cache.root if cache else None, directory.manifest.exists()
+        warn_of_reuse(root, stages, resumed=resumed)
         rows = [_manifest_row(directory, job, limit) for job in jobs]
         write_manifest(directory, rows, asdict(limits))
 
@@ -248,14 +250,6 @@ def _check_limits(limits: Limits, limit: int | None, max_failures: float | None)
             pass
 
 
-def _warn_of_reuse(directory: RunDirectory, jobs: Sequence[Job], cache: Cache | None) -> None:
-    specs = (spec for job in jobs for spec in job.pipeline.all_specs())
-    files = (JobFiles(directory, job.pipeline.name, job.task.name) for job in jobs)
-    resumed = any(of_job.stored_shards() for of_job in files)
-    stages = ((spec.cls, spec.arguments()) for spec in specs)
-    warn_of_reuse(cache.root if cache else None, stages, resumed=resumed)
-
-
 def _manifest_row(directory: RunDirectory, job: Job, limit: int | None) -> dict[str, Any]:
     """Returns a job's row; its number of examples includes those that an earlier run finished."""
     names, expected = {"pipeline": job.pipeline.name, "task": job.task.name}, job.expected(limit)
@@ -269,7 +263,9 @@ def _compare(directory: RunDirectory, jobs: Sequence[Job], limits: Limits, *, up
     directory.check_stores()
     # Other sizes form other batches, in which a prompt can decode to another text; the time limit
     # affects only failures.
-    earlier = {n: v for n, v in directory.limits().items() if n != "example_timeout"}
+    earlier = {
+        n: v for n, v in directory.read().get("limits", {}).items() if n != "example_timeout"
+    }
     now = {name: getattr(limits, name, value) for name, value in earlier.items()}
     changed_limits = [*differences({"limits": earlier}, {"limits": now})]
     changed = {job.name: (*changes(directory, job), *changed_limits) for job in jobs}
