@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from leporello.loaders.files import Format
 from leporello.loaders.numbering import Counter
 from leporello.loaders.text import decoded, line_places, line_starts
 from leporello.text.headings.lines import TextLines, underlined
-from leporello.text.outline import Heading, outline
+from leporello.text.outline import outline
 
 _SUFFIXES = (
     ".py .pyi .pyx .rb .ex .exs .jl .lua .r .sh .bash .zsh .pl .pm .js .mjs .cjs .jsx .ts .tsx"
@@ -60,7 +59,9 @@ class RestructuredText(Format):
         """
         raw = decoded(data, path)
         raw = replace(raw, text=_numbered(raw.text))
-        headings = [*_headings(raw.text)]
+        lines, styles = TextLines(raw.text), dict[str, int]()  # of underlines, by their first use
+        found = (underlined(lines, line, styles) for line in range(len(lines)))
+        headings = [heading for heading in found if heading]
         starts = line_starts(raw.text)
         lost = (
             Loss(_WHY.get(m[1], "included file"), f"{m[2].strip()} is another file; load it too",
@@ -100,11 +101,3 @@ def _numbered(text: str) -> str:
             form = "a" if item["mark"].islower() else "A"
             lists[key] = Counter(ord(item["mark"].lower()) - ord("a") + 2, form)
     return "\n".join(lines)
-
-
-def _headings(text: str) -> Iterator[Heading]:
-    """Yields headings; underlines rank by their first use."""
-    lines, styles = TextLines(text), dict[str, int]()
-    for line in range(len(lines)):
-        if heading := underlined(lines, line, styles):
-            yield Heading(heading.title, lines.starts[heading.line], int(heading.level))

@@ -75,13 +75,12 @@ def _headings(document: Document) -> tuple[Section, ...]:
     if (loaded := _loaded(document)) is not None:
         return loaded
     lines = TextLines(document.text)
-    candidates = marked(lines)
+    found = marked(lines)
     # A single `#` may be a comment or the document's title (decision 13).
-    if len(candidates) < _FEW:
-        candidates = _unmarked(lines)
-    levels = {level: n for n, level in enumerate(sorted({c.level for c in candidates}), start=1)}
-    ordered = [Heading(c.title, lines.starts[c.line], levels[c.level]) for c in candidates]
-    return outline(ordered, len(document.text))
+    if len(found) < _FEW:
+        found = _unmarked(lines)
+    levels = {level: n for n, level in enumerate(sorted({h.level for h in found}), start=1)}
+    return outline([replace(h, level=levels[h.level]) for h in found], len(document.text))
 
 
 def _loaded(document: Document) -> tuple[Section, ...] | None:
@@ -98,7 +97,7 @@ def _begins_with_title(text: str, section: Section) -> bool:
     return " ".join(beginning.split()).startswith(section.title)
 
 
-def _unmarked(lines: TextLines) -> list[HeadingCandidate]:
+def _unmarked(lines: TextLines) -> list[Heading]:
     """Returns the headings of a text without markup."""
     candidates = joined(lines, without_headers(lines, [*guessed(lines)]))
     candidates = without_lists(lines, candidates)
@@ -112,7 +111,9 @@ def _unmarked(lines: TextLines) -> list[HeadingCandidate]:
     ]
     # Again, since lines that lost their number may now be part of a list.
     candidates = without_lists(lines, [candidate for candidate in candidates if candidate.kind])
-    return list(_ranked(candidates))
+    ranked = [*_ranked(candidates)]
+    levels = sorted({candidate.level for candidate in ranked})
+    return [Heading(c.title, lines.starts[c.line], levels.index(c.level)) for c in ranked]
 
 
 def _ranked(candidates: Sequence[HeadingCandidate]) -> Iterator[HeadingCandidate]:

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from leporello.text.headings.labels import Label, is_name, label_of
+from leporello.text.outline import Heading
 
 ALONE = 2  # blank lines around a line: one above, one below
 LONGEST = 120  # characters of a heading
@@ -24,12 +25,12 @@ _PAGE_NUMBER = re.compile(rf"[-–—\[(]*\s*(?:page\s+)?{_PAGE}\s*[-–—\])]*
 
 @dataclass(frozen=True, slots=True)
 class HeadingCandidate:
-    """A line that may be a heading."""
+    """A line without markup that may be a heading."""
 
     line: int  # index of the line
-    title: str  # text without markup
-    kind: str  # `mark`, or by its looks: `word` (Chapter 3), `number`, `name`, `caps`, `title`
-    level: float = 0  # level by its markup or indentation
+    title: str  # text of the line
+    kind: str  # kind by its looks: `word` (Chapter 3), `number`, `name`, `caps`, `title`
+    level: float = 0  # level by its indentation
     label: Label | None = None  # number of the heading, if it has one
     apart: int = ALONE  # number of blank lines directly around it, 0 to 2
     # Kind of heading if the number belongs to a list: `name`, `caps`, `title`, or empty
@@ -122,30 +123,21 @@ _RULE = 3  # characters `=` that suffice under a longer title
 _UNDERLINES = "=-~^*+\"'`.:_#"
 
 
-def marked(lines: TextLines) -> list[HeadingCandidate]:
+def marked(lines: TextLines) -> list[Heading]:
     """Returns the headings with markup and their levels; lower levels enclose higher ones."""
-    candidates: list[HeadingCandidate] = []
+    headings: list[Heading] = []
     styles: dict[str, int] = {}
     for line, text in enumerate(lines.texts):
-        if text and (heading := _heading(lines, line, styles)) and line not in lines.fenced:
-            candidates.append(heading)
-    return _levelled(_without_comments(candidates))
-
-
-def _heading(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCandidate | None:
-    heading = _atx(lines, line) if lines.texts[line][0] == "#" else None
-    return heading or underlined(lines, line, styles)
-
-
-def _without_comments(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
-    """Leaves out lines with `#` before a small letter if no heading has `##`: they are comments."""
+        atx = _atx(lines, line) if text[:1] == "#" else None
+        if (heading := atx or underlined(lines, line, styles)) and line not in lines.fenced:
+            headings.append(heading)
     # In code and configuration files a `#` begins a comment, but hardly ever `##`.
-    if any(heading.level > 1 for heading in candidates):
-        return candidates
-    return [h for h in candidates if h.level != 1 or not h.title[:1].islower()]
+    if all(heading.level <= 1 for heading in headings):
+        headings = [h for h in headings if h.level != 1 or not h.title[:1].islower()]
+    return _levelled(headings)
 
 
-def _atx(lines: TextLines, line: int) -> HeadingCandidate | None:
+def _atx(lines: TextLines, line: int) -> Heading | None:
     """Reads `## Title`; consecutive lines of the same level are comments."""
     mark = _ATX.match(lines.texts[line][: 4 * LONGEST])
     if not mark or lines.indents[line] > INDENT or lines.at(line - 1)[:1] not in ("", "#", "-"):
@@ -154,10 +146,10 @@ def _atx(lines: TextLines, line: int) -> HeadingCandidate | None:
         if near.startswith("#") and len(near) - len(near.lstrip("#")) == len(mark[1]):
             return None
     title = _CLOSING.sub("", mark[2] or "").strip()
-    return HeadingCandidate(line, title, "mark", len(mark[1]), label_of(title))
+    return Heading(title, lines.starts[line], len(mark[1]))
 
 
-def underlined(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCandidate | None:
+def underlined(lines: TextLines, line: int, styles: dict[str, int]) -> Heading | None:
     """Reads an underline below a title with a blank line above; styles rank by first occurrence."""
     if not _is_rule(rule := lines.at(line)):
         return None
@@ -172,7 +164,7 @@ def underlined(lines: TextLines, line: int, styles: dict[str, int]) -> HeadingCa
     # As in reStructuredText: each file chooses its own order of underlines.
     level = styles.setdefault(rule[0] * 2 if overlined else rule[0], len(styles) + 1)
     first = line - 2 if overlined else line - 1
-    return HeadingCandidate(first, title, "mark", level, label_of(title))
+    return Heading(title, lines.starts[first], level)
 
 
 def _is_rule(text: str) -> bool:
@@ -191,12 +183,12 @@ def _can_be_underlined(title: str) -> bool:
     return any(character.isalnum() for character in title) and not _LEADER.search(words)
 
 
-def _levelled(candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
+def _levelled(headings: list[Heading]) -> list[Heading]:
     """Corrects the level of a first heading that is above all others but is not a title."""
-    if len(candidates) > 1:
-        first, *following = candidates
+    if len(headings) > 1:
+        first, *following = headings
         # MuLD's theses lost one `#` when they were cut at the first heading (decision 13).
         deeper = min(heading.level for heading in following)
-        if first.level < deeper and (first.label or is_name(first.title)):
+        if first.level < deeper and (label_of(first.title) or is_name(first.title)):
             return [replace(first, level=deeper), *following]
-    return candidates
+    return headings

@@ -118,6 +118,7 @@ _BODY = 60  # characters; longer lines are text even without a stop at the end
 _NEAR = 12  # lines between an outer heading and its first inner heading at most
 _LISTED = 2  # headings before the last outer ones from which a run is a list
 _STOPS = (".", "!", "?", ":", ";", "”", '"')
+_OUTER = ("part", "chapter", "appendix", "section", "name")  # each contains those after it
 _CONTENTS = frozenset({
     "contents", "table of contents", "list of figures", "list of tables", "list of symbols",
     "list of abbreviations", "list of acronyms", "sommaire", "inhaltsverzeichnis",
@@ -165,15 +166,10 @@ def _without_repeated_chapters(
             # Books repeat `CHAPTER IV` at the top of each page.
             if latest.get(kind) == identity:
                 continue
-            latest = {key: latest[key] for key in _outer(kind) if key in latest}
+            outer = _OUTER[: _OUTER.index(kind)]
+            latest = {key: latest[key] for key in outer if key in latest}
             latest[kind] = identity
         yield candidate
-
-
-def _outer(kind: str) -> Sequence[str]:
-    """Returns the kinds of headings that contain headings of a kind."""
-    kinds = ("part", "chapter", "appendix", "section", "name")
-    return kinds[: kinds.index(kind)]
 
 
 def joined(lines: TextLines, candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
