@@ -19,12 +19,12 @@ from leporello.core.protocols import Secret
 from leporello.core.records import Document, Loss, Place
 from leporello.loaders.files import Format
 from leporello.loaders.pdf.objects import has_hidden_layers
-from leporello.loaders.pdf.outline import Written, bookmarks, of_bookmarks, of_types, write
+from leporello.loaders.pdf.outline import Written, of_bookmarks, of_types, write
 from leporello.loaders.pdf.pages import (
     PageText,
     losses,
     page_names,
-    pages,
+    page_text,
     read_scans,
     take_furniture,
 )
@@ -75,7 +75,8 @@ class Pdf(Format):
         if self.ocr == "always":
             require("the loader Pdf with ocr: always", "rapidocr")
         with _PDFIUM, _opened(data, path, self.password) as pdf:
-            texts = pages(pdf, has_hidden_layers(data))
+            layers = has_hidden_layers(data)
+            texts = [page_text(pdf, index, layers) for index in range(len(pdf))]
             self._read_scans(pdf, texts, path)
             written = write([page.lines for page in texts])
             names = page_names(pdf)
@@ -159,7 +160,7 @@ def _outline(
     """Returns the title and the headings, from bookmarks or from type sizes."""
     lines, tops = [page.lines for page in texts], [page.top for page in texts]
     title, headings = of_types(lines, written.starts)
-    marked = of_bookmarks(bookmarks(pdf), lines, written.starts, tops)
+    marked = of_bookmarks(pdf, lines, written.starts, tops)
     declared = " ".join(pdf.get_metadata_value("Title").split())
     is_title = declared and not _NO_TITLE.search(declared)
     return declared if is_title else title, marked or headings

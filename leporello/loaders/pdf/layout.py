@@ -167,7 +167,7 @@ def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
     pitch = median(pitches) if pitches else 0.0
     margin = min((row[0].x0 for row in rows), default=0.0)
     start = 0
-    for is_ruled, run in groupby(rows, _is_ruled):
+    for is_ruled, run in groupby(rows, lambda row: RuledRow in map(type, row)):
         part = [*run]
         if is_ruled:
             for row in part:
@@ -176,10 +176,6 @@ def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
         else:
             yield from _unruled(rows, (start, start + len(part)), pitch, margin)
         start += len(part)
-
-
-def _is_ruled(row: Row) -> bool:
-    return RuledRow in map(type, row)
 
 
 def _unruled(

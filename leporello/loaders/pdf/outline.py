@@ -14,7 +14,7 @@ from leporello.loaders.pdf.words import HYPHEN
 from leporello.text.outline import Heading
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfBookmark, PdfDocument
+    from pypdfium2 import PdfDest, PdfDocument
 
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐’'][^\W\d_]+)*")
@@ -124,52 +124,31 @@ _SHARE = 0.25  # of the lines: a larger share cannot be headings
 Style = tuple[int, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Bookmark:
-    """Bookmark of the file: title, page, points downwards or None, and level."""
-
-    title: str
-    page: int
-    y: float | None
-    level: int
-
-
-def bookmarks(pdf: PdfDocument) -> list[Bookmark]:
-    """Returns the bookmarks that lead to a page."""
-    entries = itertools.islice(pdf.get_toc(max_depth=_DEEPEST), _MOST)
-    return [bookmark for entry in entries if (bookmark := _bookmark(entry))]
-
-
-def _bookmark(entry: PdfBookmark) -> Bookmark | None:
-    from pypdfium2 import raw
-
-    title, target = " ".join(entry.get_title().split()), entry.get_dest()
-    page = target.get_index() if target else None
-    if not title or target is None or page is None or page < 0:
-        return None
-    kind, view = target.get_view()
-    place = {raw.PDFDEST_VIEW_XYZ: 1, raw.PDFDEST_VIEW_FITH: 0}.get(kind)
-    has_view = place is not None and len(view) > place and view[place]
-    return Bookmark(title, page, -view[place] if has_view else None, entry.level + 1)
-
-
 def of_bookmarks(
-    entries: Sequence[Bookmark],
-    pages: Pages,
-    starts: Sequence[Sequence[int]],
-    tops: Sequence[float],
+    pdf: PdfDocument, pages: Pages, starts: Sequence[Sequence[int]], tops: Sequence[float]
 ) -> list[Heading]:
-    """Returns a heading for each bookmark, at the line of its page with its title.
+    """Returns a heading for each bookmark of the file, at the line of its page with its title.
 
-    `tops` has the upper edge of each page, in the measure of `Bookmark.y`.
+    `tops` has the upper edge of each page, in points downwards from the file's zero.
     """
     headings: list[Heading] = []
-    for entry in entries:
-        if entry.page < len(pages) and starts[entry.page]:
-            y = None if entry.y is None else entry.y - tops[entry.page]
-            line = _line_of(entry.title, y, pages[entry.page])
-            headings.append(Heading(entry.title, starts[entry.page][line], entry.level))
+    for entry in itertools.islice(pdf.get_toc(max_depth=_DEEPEST), _MOST):
+        title, target = " ".join(entry.get_title().split()), entry.get_dest()
+        page = target.get_index() if target else None
+        if title and target and page is not None and 0 <= page < len(pages) and starts[page]:
+            height = _height(target)
+            line = _line_of(title, None if height is None else -height - tops[page], pages[page])
+            headings.append(Heading(title, starts[page][line], entry.level + 1))
     return sorted(headings, key=lambda heading: heading.start)
+
+
+def _height(target: PdfDest) -> float | None:
+    """Returns the height on the page to which a bookmark leads, in points upwards; or None."""
+    from pypdfium2 import raw
+
+    kind, view = target.get_view()
+    place = {raw.PDFDEST_VIEW_XYZ: 1, raw.PDFDEST_VIEW_FITH: 0}.get(kind)
+    return (view[place] or None) if place is not None and len(view) > place else None
 
 
 def _line_of(title: str, y: float | None, lines: Sequence[PageLine]) -> int:

@@ -60,12 +60,8 @@ class PageText:
         return not (self.ocr or self.blank) and (is_short or self.undecodable > self.characters)
 
 
-def pages(pdf: PdfDocument, layers: bool) -> list[PageText]:
-    """Returns all pages of a file that may have hidden layers; broken pages have a fault."""
-    return [_page(pdf, index, layers) for index in range(len(pdf))]
-
-
-def _page(pdf: PdfDocument, index: int, layers: bool) -> PageText:
+def page_text(pdf: PdfDocument, index: int, layers: bool) -> PageText:
+    """Returns the text of a page, which may have hidden layers; a broken page has a fault."""
     from pypdfium2 import PdfiumError
 
     try:

@@ -86,7 +86,7 @@ def _regions(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
         while common and end < len(rows) and (common := _free(common, rows[end])):
             if _CAPTION.match(rows[end][0].text):  # of the next table
                 break
-            if any(_cells(gap, rows[end]) for gap in common):
+            if any(rows[end][0].x1 <= low and high <= rows[end][-1].x0 for low, high in common):
                 parted.append(end)
                 gaps = len(common)
             end += 1
@@ -174,10 +174,6 @@ def _free(gaps: Iterable[Gap], row: Row) -> list[Gap]:
     free = [*zip(ends, begins, strict=True)]
     met = ((max(gap[0], low), min(gap[1], high)) for gap in gaps for low, high in free)
     return [(low, high) for low, high in met if high - low > _CELL * row[0].size]
-
-
-def _cells(gap: Gap, row: Row) -> bool:
-    return row[0].x1 <= gap[0] and gap[1] <= row[-1].x0
 
 
 def _columns(rows: Sequence[Row]) -> list[float]:
