@@ -40,34 +40,30 @@ class Json(Format):
         try:
             parts = _parts(_read(raw.text))
         except ValueError as error:
+            lines = enumerate(raw.text.split("\n"), 1)
             try:
-                parts = _rows(raw.text)
+                parts = [(f"line {n}", _read(line)) for n, line in lines if line.strip()]
             except ValueError:
                 note = f"{path.name} is not JSON ({error}): read as plain text"
                 return replace(raw, notes=(*raw.notes, note))
-        lines: list[str] = []
+        written: list[str] = []
         places: list[Place] = []
         at, most = 0, max(_LEAST, _GROWTH * len(raw.text))
         for name, value in parts:
             start = at
             for where, leaf in _leaves(value, "" if name.startswith("line ") else name):
-                lines.append(f"{where}: {leaf}" if where else leaf)
-                at += len(lines[-1]) + 1
+                written.append(f"{where}: {leaf}" if where else leaf)
+                at += len(written[-1]) + 1
                 if at > most:
                     raise UserError(f"{path}: would grow {_GROWTH} times with its paths; divide it")
             places += [Place(name, start, at)] if name and at > start else []
-        text = "\n".join(lines)
+        text = "\n".join(written)
         clipped = (replace(place, end=min(place.end, len(text))) for place in places)
         return replace(raw, text=text, places=(*clipped,))
 
 
 def _read(text: str) -> object:
     return json.loads(text, parse_int=str, parse_float=str, object_pairs_hook=_Pairs)
-
-
-def _rows(text: str) -> list[tuple[str, object]]:
-    lines = enumerate(text.split("\n"), 1)
-    return [(f"line {number}", _read(line)) for number, line in lines if line.strip()]
 
 
 def _parts(value: object) -> list[tuple[str, object]]:

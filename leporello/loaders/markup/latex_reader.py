@@ -53,7 +53,8 @@ class LatexReader:
         while at < end and (token := grammar.TOKEN.match(self._text, at, end)):
             kind = token.lastgroup
             if kind == "text":  # half of all tokens
-                self._write(grammar.TYPED_AT.sub(_typed, token[0]), token)
+                typed = grammar.TYPED_AT.sub(lambda sign: grammar.TYPED[sign[0]], token[0])
+                self._write(typed, token)
                 at = token.end()
             elif kind == "word":
                 at = self._command(token, token.end())
@@ -283,7 +284,3 @@ class LatexReader:
             self.flow.end(closed) if closed.startswith("h") else self.flow.data(closed)
         if self._text.startswith("{", at):
             self.flow.data(" ")  # between arguments of an unknown command
-
-
-def _typed(match: re.Match[str]) -> str:
-    return grammar.TYPED.get(match[0], match[0])

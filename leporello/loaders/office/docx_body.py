@@ -106,7 +106,7 @@ class Body:
         """Begins a paragraph with its number; returns the name of its element."""
         style = None if properties is None else attribute(properties.find("{*}pStyle"))
         self._style = style or ""
-        level = None if properties is None else outline_level(properties)
+        level = outline_level(properties)
         level = self._styles.heading(self._style) if level is None else level
         number = self._numbers.number(properties, self._style)
         tag = f"h{min(level, 6)}" if level else "p" if number is None else "li"
@@ -150,7 +150,7 @@ class Body:
         return value not in ("0", "false", "off")
 
     def _write_text(self, element: Element) -> None:
-        if not self._fields.codes:
+        if not self._fields.is_reading:
             self.flow.data(element.text or "")
 
     def _write_symbol(self, element: Element) -> None:

@@ -19,30 +19,28 @@ class WordFields:
     """Fields of a document, which may be in each other."""
 
     def __init__(self, flow: Flow) -> None:
-        self.codes = 0  # open fields whose instruction is being read: no text is written
         self._flow = flow
         self._instructions: list[str] = []  # of open fields, or `_RESULT`
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether the instruction of a field is being read, so that no text is written."""
+        return any(instruction != _RESULT for instruction in self._instructions)
+
     def end_paragraph(self) -> None:
         """Ends instructions, so that a field without an end does not swallow the document."""
-        if self.codes:
-            self._instructions, self.codes = [_RESULT for _ in self._instructions], 0
+        self._instructions = [_RESULT for _ in self._instructions]
 
     def write(self, element: Element) -> None:
         """Begins or ends a field, whose instruction is not text."""
         kind = attribute(element, "fldCharType")
         if kind == "begin":
             self._instructions.append("")
-            self.codes += 1
             self._write_form(element)
-        elif kind == "separate" and self._instructions and self._instructions[-1] != _RESULT:
-            self.codes -= 1
+        elif kind == "separate" and self._instructions:
             self._instructions[-1] = _RESULT
         elif kind == "end" and self._instructions:
-            instruction = self._instructions.pop()
-            if instruction != _RESULT:
-                self.codes -= 1
-                self._write_instruction(instruction)
+            self._write_instruction(self._instructions.pop())
 
     def _write_form(self, field: Element) -> None:
         """Writes the value of a field of a form that has no text of its own."""
@@ -55,7 +53,7 @@ class WordFields:
             self._flow.data("".join(texts[chosen : chosen + 1]))
 
     def _write_instruction(self, instruction: str) -> None:
-        """Writes a field without a result, if its instruction is a formula."""
+        """Writes a field, if its instruction is a formula; that of a field with a result is not."""
         if quotient := _QUOTIENT.search(instruction):
             self._flow.data(f"{quotient[1].strip()}/{quotient[2].strip()}")
         elif instruction.split()[:1] == ["EQ"]:

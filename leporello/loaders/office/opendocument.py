@@ -186,7 +186,8 @@ class _OpenFlow(XmlFlow):
             if name in _DEFINED:
                 self.styles.define(name, local)
             if name == "page":
-                self._start_slide()
+                self._slides += 1
+                self.place(f"slide {self._slides}")
             elif name in ("covered-table-cell", "number"):
                 self.open.append((name, name))
                 self.aside(name, {}, self._take_number if name == "number" else lambda _: None)
@@ -225,10 +226,6 @@ class _OpenFlow(XmlFlow):
                 columns = attributes.get("number-columns-repeated", "1")
             return {"colspan": columns, "rowspan": attributes.get("number-rows-spanned", "1")}
         return super().given(like, attributes)
-
-    def _start_slide(self) -> None:
-        self._slides += 1
-        self.place(f"slide {self._slides}")
 
     def _take_number(self, element: Element) -> None:
         """Writes a number that the file contains as text, unless its style has given one."""

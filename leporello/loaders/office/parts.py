@@ -6,13 +6,14 @@ import posixpath
 import zipfile
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
 from leporello.loaders.numbering import whole
 from leporello.loaders.office.archive import Element, beside, parsed, read
+from leporello.loaders.tables.marks import number
 
 _MOST_POINTS = 100_000  # of a series
 
@@ -104,17 +105,6 @@ class OfficeParts:
                     flow.element("p", _text(point))
 
 
-def write_rows(rows: Iterable[Sequence[str]], flow: Flow) -> None:
-    """Writes a table."""
-    flow.start("table")
-    for row in rows:
-        flow.start("tr")
-        for text in row:
-            flow.element("td", text)
-        flow.end("tr")
-    flow.end("table")
-
-
 def write_chart(root: Element, flow: Flow) -> None:
     """Writes the title of a chart of any kind, and its data as a table per set of categories."""
     title = root.find("{*}chart/{*}title")
@@ -131,11 +121,14 @@ def write_chart(root: Element, flow: Flow) -> None:
         tables.setdefault((*categories,), []).append((name[0], column))
     for labels, columns in tables.items():
         count = max((len(labels), *(len(values) for _, values in columns)))
-        rows = [["", *(name for name, _ in columns)]]
-        for i in range(count):
-            texts = (v[i] if i < len(v) else "" for v in (labels, *(c for _, c in columns)))
-            rows.append([*texts])
-        write_rows(rows, flow)
+        fields = [["", *labels], *([name, *values] for name, values in columns)]
+        flow.start("table")
+        for i in range(count + 1):
+            flow.start("tr")
+            for field in fields:
+                flow.element("td", field[i] if i < len(field) else "")
+            flow.end("tr")
+        flow.end("table")
 
 
 def _points(series: Element, *names: str) -> list[str]:
@@ -168,10 +161,8 @@ def _values(level: Element) -> dict[int, str]:
 
 def _number(text: str) -> str:
     """Returns a number as people write it: `0.1` for `0.10000000000000001`."""
-    if "." not in text:
-        return text
     try:
-        return f"{float(text):.15g}"
+        return number(float(text)) if "." in text else text
     except ValueError:
         return text
 
