@@ -12,7 +12,7 @@ from typing import TypeVar
 _Source = TypeVar("_Source")
 _Result = TypeVar("_Result")
 _LISTED = 30  # maximum number of allowed names in a message
-_FEW = 5  # names that stand for others in a message
+_FEW = 5  # first names of a longer list
 _REPORTED = 100  # maximum number of faults of a config: more are usually repetitions of one mistake
 _SHORT = 3  # letters of a short name
 _COMPARED, _LONGEST = 1_000, 100  # limits of names to compare and of letters, since this is slow

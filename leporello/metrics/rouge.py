@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -186,6 +186,10 @@ def rouge_l(guess: str, reference: str) -> RougeParts:
     return RougeParts(len(_grams(answer, 1)), len(_grams(gold, 1)), len(lcs_union(gold, answer)))
 
 
-def _grams(sentences: Sequence[Sequence[str]], n: int) -> set[Hashable]:
-    words = [word for sentence in sentences for word in sentence]
-    return {tuple(words[i : i + n]) for i in range(len(words) - n + 1)}
+def _grams(sentences: Sequence[Sequence[str]], n: int) -> set[tuple[str, ...]]:
+    return {*grams([word for sentence in sentences for word in sentence], n)}
+
+
+def grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
+    """Returns the runs of `n` words."""
+    return zip(*(words[first:] for first in range(n)), strict=False)

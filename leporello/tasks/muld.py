@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -172,13 +173,10 @@ def _authors(output: JSON, paragraphs: int) -> tuple[tuple[str, ...], str]:
 def _gold(row: Mapping[str, Any]) -> dict[str, JSON]:
     """Returns the row's metadata as `gold`, as it may contain answers."""
     metadata = row.get("metadata")
-    if not metadata:
-        return {}
-    try:
-        # Under `gold`, which stages never see.
-        return {"gold": json.loads(metadata) if isinstance(metadata, str) else metadata}
-    except ValueError:
-        return {"gold": metadata}
+    if isinstance(metadata, str):
+        with suppress(ValueError):
+            metadata = json.loads(metadata)
+    return {"gold": metadata} if metadata else {}  # under `gold`, which stages never see
 
 
 _FAR = 3  # lines; ContraPro's `evaluate.py` reports farther antecedents together

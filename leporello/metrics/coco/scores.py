@@ -10,6 +10,7 @@ from operator import or_
 from leporello.core.records import Example, Prediction
 from leporello.metrics.coco.java import LineProcess, coco_program, coco_words, need_coco
 from leporello.metrics.protocol import Averaged, Statistics, Summed
+from leporello.metrics.rouge import grams
 from leporello.text.lcs import lcs_length, places
 
 _ORDERS = (1, 2, 3, 4)
@@ -66,12 +67,8 @@ class BleuCoco(Summed):
 
 def _correct(guess: Sequence[str], references: Iterable[Sequence[str]], order: int) -> int:
     """Counts the answer's n-grams, each up to its highest count in one reference."""
-    most = reduce(or_, (_grams(words, order) for words in references))
-    return (_grams(guess, order) & most).total()
-
-
-def _grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
-    return Counter(zip(*(words[first:] for first in range(order)), strict=False))
+    most = reduce(or_, (Counter(grams(words, order)) for words in references))
+    return (Counter(grams(guess, order)) & most).total()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from leporello.core.records import Example, Prediction
 from leporello.metrics.protocol import Averaged, GoldError, Statistics, Summed
-from leporello.metrics.rouge import rouge_l, rouge_n
+from leporello.metrics.rouge import grams, rouge_l, rouge_n
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,7 @@ class LooGLESimilarity(Averaged):
 
 def _bleu(guess: Sequence[str], reference: Sequence[str], n: int) -> float:
     """Returns the precision of n-grams with the brevity penalty, 0 to 1."""
-    answer_grams, reference_grams = (
-        Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
-        for words in (guess, reference)
-    )
+    answer_grams, reference_grams = (Counter(grams(words, n)) for words in (guess, reference))
     shared = (answer_grams & reference_grams).total()
     if not shared:
         return 0.0

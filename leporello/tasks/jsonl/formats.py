@@ -58,8 +58,8 @@ class LineRows(FileRows):
                     content = file.readline(_BLOCK)
                     size += len(content)
                 if size > self.limit or not content.isspace():
-                    kept = content if size <= self.limit else None
-                    yield Line(self.base + number, offset, size, kept)
+                    row = content if size <= self.limit else None
+                    yield Line(self.base + number, offset, size, row)
                 number, offset = number + 1, offset + size
 
     def _check_encoding(self, head: bytes) -> None:

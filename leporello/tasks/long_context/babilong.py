@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
 from pathlib import Path
 from random import Random
 from typing import ClassVar, Literal
@@ -172,25 +171,21 @@ class Babilong(Generated):
         """Returns sentences whose tokens, with those of the facts, fill the length."""
         count = tokenizer(self.tokenizer).offsets
         room = self._room - sum(len(count(fact)) for fact in story.facts)
-        sentences, ends = _sentences(self.background, self.tokenizer)
+        sentences = _sentences(self.background, self.tokenizer)
         chosen, index = [], chance.randrange(len(sentences))
         while room > 0:
-            size = ends[index + 1] - ends[index]
-            if size > room:
-                last = count(sentences[index])[room - 1]
-                chosen.append(sentences[index][: int(last[1])])
-            else:
-                chosen.append(sentences[index])
-            room -= size
-            index = (index + 1) % len(sentences)
+            sentence, size = sentences[index % len(sentences)]
+            chosen.append(
+                sentence[: int(count(sentence)[room - 1][1])] if size > room else sentence
+            )
+            room, index = room - size, index + 1
         return chosen
 
 
 @lru_cache(maxsize=4)
-def _sentences(path: Path | None, name: str) -> tuple[list[str], list[int]]:
-    """Returns the sentences of a background that are long enough, and sums of their tokens."""
+def _sentences(path: Path | None, name: str) -> list[tuple[str, int]]:
+    """Returns the sentences of a background that are long enough, with their tokens."""
     count = tokenizer(name).offsets
     sized = [(s, len(count(s))) for s in background(path, data_of("ruler")["noise"]).sentences]
     # The noise of RULER has only short sentences.
-    long = [pair for pair in sized if pair[1] >= _SHORTEST] or sized
-    return [s for s, _ in long], [*accumulate((size for _, size in long), initial=0)]
+    return [pair for pair in sized if pair[1] >= _SHORTEST] or sized
