@@ -26,11 +26,11 @@ class ReadInput:
 
     round: int  # round of the combiner, starting at 0
     prompt: str  # exact prompt of the model; without one, instruction, passages and question
-    text: str
-    score: float | None  # higher is more confident; None if the reader returns none
-    scores: tuple[float, ...]
-    cut: int  # number of characters of the input that the model did not see
-    error: str  # error of a failed read; otherwise empty
+    text: str = ""
+    score: float | None = None  # higher is more confident; None if the reader returns none
+    scores: tuple[float, ...] = ()
+    cut: int = 0  # number of characters of the input that the model did not see
+    error: str = ""  # error of a failed read; otherwise empty
     span: Span | None = None  # place from which the reader copied the answer
     place: str = ""  # place of that span, such as `report.pdf p. 14`.
     reasoning: str = ""  # reasoning that the model wrote before the answer
@@ -133,16 +133,14 @@ def _input(
     return ReadInput(
         round=row["round"],
         prompt=reader.render(read) if renders else _parts(read),
-        text=output.get("text", ""),  # a failed read has only an error
-        score=output.get("score"),
-        scores=tuple(output.get("scores", ())),
-        cut=output.get("cut", 0),
-        error=output.get("error", ""),
         span=span,
         place=cited(example.document, span) if span else "",
-        reasoning=output.get("reasoning") or "",
-        reasoning_tokens=output.get("reasoning_tokens") or 0,
+        **{name: output[name] for name in _OUTPUT if output.get(name) is not None},
     )
+
+
+# Fields of an output, of which a failed read has only the error.
+_OUTPUT = ("text", "score", "scores", "cut", "error", "reasoning", "reasoning_tokens")
 
 
 def _parts(read: Read) -> str:

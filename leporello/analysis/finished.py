@@ -18,11 +18,15 @@ from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import cache_directory, read_rows
 from leporello.core.protocols import Task
 from leporello.core.records import Example, Prediction
-from leporello.engine.results.finished import FinishedRow, prediction_from_row
+from leporello.engine.results.finished import (
+    ExampleStatistics,
+    FinishedRow,
+    prediction_from_row,
+)
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory, runs_in
 from leporello.jobs.files import JobFiles
-from leporello.jobs.manifest import named_files
+from leporello.jobs.manifest import named_files, readers_of
 from leporello.metrics import Metric
 
 _HINT = "restore the data, or run again with --update"
@@ -96,6 +100,16 @@ class FinishedJob:
         return f"{self.pipeline} on {self.task}"
 
     @property
+    def split(self) -> str:
+        """Split of the task; empty if the task has none."""
+        return str(self.signature["task"].get("split", ""))
+
+    @property
+    def reader(self) -> str:
+        """Class and model of the pipeline's readers."""
+        return readers_of(self.signature["pipeline"])
+
+    @property
     def files(self) -> JobFiles:
         """Its files, which contain the finished examples."""
         return JobFiles(self.run.directory, self.pipeline, self.task)
@@ -120,6 +134,22 @@ class FinishedJob:
     def merged(self) -> Mapping[str, Any]:
         """Content of its metrics.json; empty before the results are merged."""
         return self.files.read("metrics.json")
+
+    @cached_property
+    def statistics(self) -> dict[str, ExampleStatistics]:
+        """Statistics of finished examples by id, in task order."""
+        return {example.id: example for example in self.files.statistics()}
+
+    @property
+    def scored_by(self) -> list[str]:
+        """Names of the metrics that scored its examples, in the task's order."""
+        examples = self.statistics.values()
+        return [*dict.fromkeys(name for example in examples for name in example.statistics)]
+
+    @property
+    def tuned(self) -> int:
+        """Number of documents on which the pipeline's parameters were tuned."""
+        return int(self.merged.get("tuned", 0))
 
     @property
     def sees_gold(self) -> bool:

@@ -132,30 +132,18 @@ _DRAWS = Draws(samples=1_000)  # enough for the first digits of an interval, and
 class Cell:
     """Results of one pipeline on one task in one run."""
 
-    run: Path
-    pipeline: str
-    task: str
-    stages: Mapping[str, Any] = field(repr=False)  # the pipeline's stages with all parameters
-    split: str  # name of the split; empty if the task has none
+    job: FinishedJob
     examples: int  # number of finished examples, including failed ones
-    expected: int | None  # number of examples that the run has; None if unknown
+    partial: bool  # whether the run is not finished
     limited: bool  # whether the run may have left out examples of its data (`--limit`)
-    failures: int  # number of failed examples
     unscored: int  # number of examples without a reference, which are in no mean
     scores: Mapping[str, float]  # scores by name, 0 to 100
     intervals: Mapping[str, tuple[float, float]]  # 95 % intervals by score, if it can be resampled
-    normalised: bool  # whether the task brought answers into the form that its metrics read
-    sees_gold: bool  # whether a stage used the references or the evidence
 
     @property
     def name(self) -> str:
         """Pipeline, task and run, for messages."""
-        return f"{self.pipeline} on {self.task} in {self.run}"
-
-    @property
-    def partial(self) -> bool:
-        """Whether the run is not finished."""
-        return self.expected is not None and self.examples < self.expected
+        return f"{self.job.name} in {self.job.run.directory.path}"
 
 
 def cells_of(runs: Sequence[Path], suite: Suite) -> list[Cell]:
@@ -179,9 +167,9 @@ def _of_run(run: FinishedRun, suite: Suite) -> Iterator[Cell]:
 
 def _cell(job: FinishedJob, expected: int | None) -> Cell:
     tables: dict[str, StatisticsTable] = defaultdict(StatisticsTable)
-    examples = failures = unscored = 0
+    examples = unscored = 0
     for example in job.files.statistics():
-        examples, failures = examples + 1, failures + (example.failure is not None)
+        examples += 1
         unscored += all(statistics is None for statistics in example.statistics.values())
         for name, statistics in example.statistics.items():
             table = tables[name]
@@ -196,18 +184,11 @@ def _cell(job: FinishedJob, expected: int | None) -> Cell:
             size = name.removeprefix("accuracy")
             ends[name] = (scores[f"low{size}"], scores[f"high{size}"])
     return Cell(
-        job.run.directory.path,
-        job.pipeline,
-        job.task,
-        stages=job.signature["pipeline"],
-        split=str(job.signature["task"].get("split", "")),
+        job,
         examples=examples,
-        expected=expected,
+        partial=expected is not None and examples < expected,
         limited=not job.files.is_complete(None),
-        failures=failures,
         unscored=unscored,
         scores=scores,
         intervals=ends,
-        normalised=job.normalised,
-        sees_gold=job.sees_gold,
     )

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from leporello.core.table import ResultTable
-from leporello.jobs.manifest import readers_of
 from leporello.suites.rows import Entry, TableRow
 from leporello.suites.tables import AVERAGE, SuiteTable
 
@@ -82,14 +81,14 @@ def _average(mean: float | None, row: TableRow, columns: Sequence[str]) -> str:
 def _cell(row: TableRow, name: str, entry: Entry, table: SuiteTable) -> tuple[str, ...]:
     column = table.suite.columns[name]
     first = next(cell for cell in entry.cells if cell)
-    ends = first.intervals.get(column.score)
-    text = "" if entry.entering is None else f"{column.score} {entry.entering:.2f}"
-    interval = f" [{ends[0]:.1f}, {ends[1]:.1f}]" if ends and text else ""
+    score = "" if entry.entering is None else f"{column.score} {entry.entering:.2f}"
+    if score and (ends := first.intervals.get(column.score)):
+        score += f" [{ends[0]:.1f}, {ends[1]:.1f}]"
+    count = f"{first.examples:,}" + "*" * (not entry.whole)
     of = "?" if column.examples is None else f"{column.examples:,}"
-    runs = ", ".join(dict.fromkeys(cell.run.name for cell in entry.cells if cell))
-    mark = "*" * (not entry.whole)
-    count, reader = f"{first.examples:,}{mark}", readers_of(first.stages)
-    return (row.name, reader, name, count, of, first.split, f"{text}{interval}", runs)
+    paths = (cell.job.run.directory.path for cell in entry.cells if cell)
+    runs = ", ".join(dict.fromkeys(path.name for path in paths))
+    return (row.name, first.job.reader, name, count, of, first.job.split, score, runs)
 
 
 def records(tables: Sequence[SuiteTable]) -> list[dict[str, Any]]:
@@ -132,10 +131,10 @@ def _facts(entry: Entry, name: str, index: int, table: SuiteTable) -> dict[str, 
             "high": high,
             "examples": cell.examples,
             "examples_of_paper": column.examples,
-            "split": cell.split,
-            "normalised": cell.normalised,
-            "pipeline": cell.pipeline,
-            "reader": readers_of(cell.stages),
-            "run": str(cell.run),
+            "split": cell.job.split,
+            "normalised": cell.job.normalised,
+            "pipeline": cell.job.pipeline,
+            "reader": cell.job.reader,
+            "run": str(cell.job.run.directory.path),
         }
     return facts

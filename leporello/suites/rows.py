@@ -27,7 +27,7 @@ class Entry:
     def basis(self) -> tuple[str, bool]:
         """Split, and whether it is complete; all numbers of an average have the same."""
         cell = next(filter(None, self.cells), None)
-        return (cell.split if cell else "", self.whole)
+        return (cell.job.split if cell else "", self.whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ def name_of(suite: Suite, row: str, cell: Cell, built_in: Config, own: Config) -
     """Returns `ROW`, `ROW [READER]` or `ROW [changed: PARAMETER=VALUE, …]`."""
     pipelines = suite.tree.items["rows"].items[row].items["pipelines"]
     config = built_in if is_built_in(pipelines.file) else own
-    declared = [p.resolved() for p in config.select([cell.pipeline])]
-    if cell.stages in declared:
+    declared = [p.resolved() for p in config.select([cell.job.pipeline])]
+    if cell.job.signature["pipeline"] in declared:
         return row
-    fields = [*differing_fields(declared[0], cell.stages)]
-    reader = readers_of(cell.stages)
+    fields = [*differing_fields(declared[0], cell.job.signature["pipeline"])]
+    reader = cell.job.reader
     if reader != readers_of(declared[0]):
         fields = [change for change in fields if not change[0].startswith("reader")]
     else:
@@ -108,10 +108,10 @@ def notes_of(
         if cell.unscored
     )
     # Normalising changes the submitted answers, so all tables name it (decision 45).
-    names = {cell.pipeline for row in rows for cell in _cells(row) if cell.normalised}
+    names = {cell.job.pipeline for row in rows for cell in _cells(row) if cell.job.normalised}
     yield from (f"{name}: scores are unofficial: answers were normalised" for name in sorted(names))
     yield from sorted(_settings(suite, rows))
-    golden = {cell.pipeline for row in rows for cell in _cells(row) if cell.sees_gold}
+    golden = {cell.job.pipeline for row in rows for cell in _cells(row) if cell.job.sees_gold}
     yield from (f"{name}: uses references or evidence" for name in sorted(golden))
 
 
@@ -126,11 +126,10 @@ def _settings(suite: Suite, rows: Sequence[TableRow]) -> Iterator[str]:
     for row in rows:
         for column, entry in row.parts.items():
             for (task, _), cell in zip(suite.columns[column].parts, entry.cells, strict=True):
-                added = added_settings(cell.task, task) if cell else ""
-                if cell and added != (declared := of_rows.get(cell.pipeline, "")):
-                    notes.add(
-                        f"{cell.pipeline}: run with{f' {added}' if added else f'out {declared}'}"
-                    )
+                added = added_settings(cell.job.task, task) if cell else ""
+                if cell and added != (declared := of_rows.get(cell.job.pipeline, "")):
+                    settings = f" {added}" if added else f"out {declared}"
+                    notes.add(f"{cell.job.pipeline}: run with{settings}")
     yield from notes
 
 

@@ -88,15 +88,15 @@ def _our_entries(suite: Suite, cells: Sequence[Cell], files: Sequence[ConfigSour
             (name, index)
             for name, column in suite.columns.items()
             for index, (task, _) in enumerate(column.parts)
-            if added_settings(cell.task, task) is not None
+            if added_settings(cell.job.task, task) is not None
         ]
         keys: list[tuple[_Row, str, int]] = [
             ((row, name_of(suite, row, cell, *configs)), *place)
             for place in places
             for row in suite.rows
-            if pipelines[row].get(place[0]) == cell.pipeline
+            if pipelines[row].get(place[0]) == cell.job.pipeline
         ]
-        for key in keys or [((cell.pipeline, cell.pipeline), *place) for place in places]:
+        for key in keys or [((cell.job.pipeline, cell.job.pipeline), *place) for place in places]:
             by_key.setdefault(key, []).append(cell)
     # An error, since a silent choice of the newest run could publish a wrong number (decision 45).
     if several := {c[0].name: [x.name for x in c] for c in by_key.values() if len(c) > 1}:
@@ -123,7 +123,7 @@ def _entry(column: SuiteColumn, cells: Sequence[Cell | None]) -> Entry:
     # By the split and size of the paper's test set: other cells are marked, and are averaged only
     # with cells marked in the same way (decision 45).
     complete = all(
-        cell.split == (column.split or cell.split) and not cell.partial for cell in cells if cell
+        column.split in ("", cell.job.split) and not cell.partial for cell in cells if cell
     ) and (first is None or _is_whole(column, first))
     return Entry(tuple(numbers), entering, tuple(cells), bool(present) and complete)
 

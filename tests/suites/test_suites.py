@@ -119,8 +119,8 @@ def test_our_rows_follow_published_ones(home: Path) -> None:
     ]  # fmt: skip
     our_row = rows_of(table)["naive"]
     short, long = our_row.entries["short"], our_row.entries["long"]
-    assert {cell.pipeline for cell in short.cells if cell} == {"first"}
-    assert all(e.whole and e.cells[0] and e.cells[0].split == "test" for e in (short, long))
+    assert {cell.job.pipeline for cell in short.cells if cell} == {"first"}
+    assert all(e.whole and e.cells[0] and e.cells[0].job.split == "test" for e in (short, long))
     assert len(long.numbers) == 3
     assert our_row.average == pytest.approx(((short.entering or 0) + (long.entering or 0)) / 2)
     metrics = json.loads((home / "runs/whole/lead/tiny/long/metrics.json").read_text())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -21,40 +20,12 @@ from leporello.analysis.oracle_baselines import ORACLES
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, check_list, did_you_mean, few
 from leporello.engine.results.finished import ExampleStatistics
-from leporello.jobs.manifest import metrics_of_run, readers_of
+from leporello.jobs.manifest import metrics_of_run
 from leporello.jobs.results import answers_of, selectivity
 from leporello.metrics import Metric
 
 _STAGES = ("chunker", "reader", "combiner")  # stages that pipelines of an oracle gap share
 _POINT = 0.01  # smallest difference of truncated shares that triggers a warning
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """One pipeline on one task of a run."""
-
-    job: FinishedJob  # the pipeline and the task, with the signature of the results
-    finished: Mapping[str, ExampleStatistics]  # finished examples by id, in task order
-
-    @property
-    def seconds(self) -> float | None:
-        """Time of chunking, retrieval and reading per example; None if it was not measured."""
-        timings = self.job.files.read("timings.json")
-        if not timings.get("examples"):
-            return None
-        spent = timings["selecting"]["seconds"] + timings["reading"]["seconds"]
-        return float(spent / timings["examples"])
-
-    @property
-    def tuned(self) -> int:
-        """Number of documents on which the pipeline's parameters were tuned."""
-        return int(self.job.merged.get("tuned", 0))
-
-    @property
-    def metrics(self) -> list[str]:
-        """The metrics' names, in the task's order."""
-        names = (name for example in self.finished.values() for name in example.statistics)
-        return list(dict.fromkeys(names))
 
 
 def compare(
@@ -80,13 +51,13 @@ def compare(
             examples of a task, and `common` is not set.
     """
     check_list("tasks", tasks)
-    all_outcomes = _all_outcomes(runs)
-    names = list(dict.fromkeys(outcome.job.task for outcome in all_outcomes))
+    all_jobs = _all_jobs(runs)
+    names = list(dict.fromkeys(job.task for job in all_jobs))
     for name in tasks:
         if name not in names:
             raise UserError(f"these runs have no task {name!r}{did_you_mean(name, names)}")
     by_task = {
-        task: [outcome for outcome in all_outcomes if outcome.job.task == task]
+        task: [job for job in all_jobs if job.task == task]
         for task in names
         if not tasks or task in tasks
     }
@@ -98,47 +69,46 @@ def compare(
 
 
 def _compare_task(
-    outcomes: Sequence[Outcomes], baseline: str, common: bool, draws: Draws
+    jobs: Sequence[FinishedJob], baseline: str, common: bool, draws: Draws
 ) -> TaskComparison:
-    labels = _labels(outcomes)
-    ids = _ids(outcomes, labels, common)
+    labels = _labels(jobs)
+    ids = _ids(jobs, labels, common)
     first = baseline or labels[0]
     reference = labels.index(first) if first in labels else None
-    metrics = metrics_of_run(outcomes[0].job.signature, _shared_metrics(outcomes))
-    rows = [[outcome.finished[id_] for id_ in ids] for outcome in outcomes]
+    metrics = metrics_of_run(jobs[0].signature, _shared_metrics(jobs))
+    rows = [[job.statistics[id_] for id_ in ids] for job in jobs]
     scores = compared(rows, metrics, reference, draws)
     return TaskComparison(
-        task=outcomes[0].job.task,
+        task=jobs[0].task,
         baseline="" if reference is None else first,
         metrics={name: metric.headline for name, metric in metrics.items()},
-        entries=tuple(map(partial(_pipeline_scores, metrics), outcomes, labels, rows, scores)),
-        ladders=_oracle_gaps(outcomes, labels),
-        warnings=tuple(_warnings(outcomes, labels, rows)),
+        entries=tuple(map(partial(_pipeline_scores, metrics), jobs, labels, rows, scores)),
+        ladders=_oracle_gaps(jobs, labels),
+        warnings=tuple(_warnings(jobs, labels, rows)),
     )
 
 
-def _labels(outcomes: Sequence[Outcomes]) -> list[str]:
+def _labels(jobs: Sequence[FinishedJob]) -> list[str]:
     """Returns the pipelines' names, with the run's name if two pipelines have the same name."""
-    jobs = [outcome.job for outcome in outcomes]
     names = [job.pipeline for job in jobs]
     paths = [f"{job.run.directory.path.name}:" * (names.count(job.pipeline) > 1) for job in jobs]
     return [path + name for path, name in zip(paths, names, strict=True)]
 
 
-def _ids(outcomes: Sequence[Outcomes], labels: Sequence[str], common: bool) -> list[str]:
-    common_ids = set(outcomes[0].finished).intersection(*(outcome.finished for outcome in outcomes))
-    finished = [(label, outcome.finished) for label, outcome in zip(labels, outcomes, strict=True)]
+def _ids(jobs: Sequence[FinishedJob], labels: Sequence[str], common: bool) -> list[str]:
+    common_ids = set(jobs[0].statistics).intersection(*(job.statistics for job in jobs))
+    finished = [(label, job.statistics) for label, job in zip(labels, jobs, strict=True)]
     larger = [(label, ids) for label, ids in finished if len(ids) > len(common_ids)]
     if larger and not common:
         listing = "".join(f"\n  {label}: {_surplus(ids, common_ids)}" for label, ids in larger)
         raise UserError(
-            f"the pipelines have finished different examples of {outcomes[0].job.task},"
+            f"the pipelines have finished different examples of {jobs[0].task},"
             f" {len(common_ids):,} in common:{listing}\n"
             "finish the runs, or compare only the common examples with --common"
         )
     if not common_ids:
-        raise UserError(f"the pipelines have no example of {outcomes[0].job.task} in common")
-    return [id_ for id_ in outcomes[0].finished if id_ in common_ids]
+        raise UserError(f"the pipelines have no example of {jobs[0].task} in common")
+    return [id_ for id_ in jobs[0].statistics if id_ in common_ids]
 
 
 def _surplus(finished: Iterable[str], common_ids: Collection[str]) -> str:
@@ -146,12 +116,12 @@ def _surplus(finished: Iterable[str], common_ids: Collection[str]) -> str:
     return f"{len(surplus):,} more ({few(surplus)})"
 
 
-def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
-    first, *others = [outcome.metrics for outcome in outcomes]
+def _shared_metrics(jobs: Sequence[FinishedJob]) -> list[str]:
+    first, *others = [job.scored_by for job in jobs]
     if not (shared := [name for name in first if all(name in names for names in others)]):
-        listing = "".join(f"\n  {o.job.pipeline}: {', '.join(o.metrics)}" for o in outcomes)
+        listing = "".join(f"\n  {job.pipeline}: {', '.join(job.scored_by)}" for job in jobs)
         raise UserError(
-            f"the pipelines have no metric of {outcomes[0].job.task} in common, so nothing can be"
+            f"the pipelines have no metric of {jobs[0].task} in common, so nothing can be"
             f" compared:{listing}\nrun them again with the same metrics"
         )
     return shared
@@ -159,7 +129,7 @@ def _shared_metrics(outcomes: Sequence[Outcomes]) -> list[str]:
 
 def _pipeline_scores(
     metrics: Mapping[str, Metric],
-    outcomes: Outcomes,
+    job: FinishedJob,
     label: str,
     rows: Sequence[ExampleStatistics],
     scores: Mapping[str, Score],
@@ -167,22 +137,30 @@ def _pipeline_scores(
     prices = [example.dollars for example in rows if example.dollars is not None]
     return PipelineScores(
         label=label,
-        run=outcomes.job.run.directory.path,
-        pipeline=outcomes.job.pipeline,
-        reader=readers_of(outcomes.job.signature["pipeline"]),
+        run=job.run.directory.path,
+        pipeline=job.pipeline,
+        reader=job.reader,
         scores=scores,
         examples=len(rows),
         failures=sum(example.failure is not None for example in rows),
         shares=mean_shares([example.coverage for example in rows]),
-        seconds=outcomes.seconds,
+        seconds=_seconds(job),
         input_tokens=sum(example.input_tokens for example in rows),
         output_tokens=sum(example.output_tokens for example in rows),
         dollars=sum(prices) if prices else None,
-        sees_gold=outcomes.job.sees_gold,
-        normalised=outcomes.job.normalised,
-        tuned=outcomes.tuned,
+        sees_gold=job.sees_gold,
+        normalised=job.normalised,
+        tuned=job.tuned,
         confidence=selectivity([*answers_of(rows, metrics)], sum(row.abstained for row in rows)),
     )
+
+
+def _seconds(job: FinishedJob) -> float | None:
+    timings = job.files.read("timings.json")
+    if not timings.get("examples"):
+        return None
+    spent = timings["selecting"]["seconds"] + timings["reading"]["seconds"]
+    return float(spent / timings["examples"])
 
 
 def _unseen(ledgers: Sequence[Mapping[str, int]]) -> float:
@@ -192,10 +170,10 @@ def _unseen(ledgers: Sequence[Mapping[str, int]]) -> float:
 
 
 def _warnings(
-    outcomes: Sequence[Outcomes], labels: Sequence[str], rows: Sequence[Sequence[ExampleStatistics]]
+    jobs: Sequence[FinishedJob], labels: Sequence[str], rows: Sequence[Sequence[ExampleStatistics]]
 ) -> list[str]:
     warnings = []
-    if len({str(outcome.job.signature.get("data")) for outcome in outcomes}) > 1:
+    if len({str(job.signature.get("data")) for job in jobs}) > 1:
         warnings.append("the runs were made on different data")
     shares = [_unseen([example.coverage for example in row]) for row in rows]
     if max(shares) - min(shares) > _POINT:
@@ -204,47 +182,40 @@ def _warnings(
             f"truncation differs: the reader did not see {max(shares):.0%} of the text that"
             f" {labels[highest]} selected, but {min(shares):.0%} for {labels[lowest]}"
         )
-    for name in _shared_metrics(outcomes):
-        all_signatures = [outcome.job.merged.get("signatures", {}) for outcome in outcomes]
-        signatures = sorted({of_job.get(name, "") for of_job in all_signatures})
+    for name in _shared_metrics(jobs):
+        signatures = sorted({job.merged.get("signatures", {}).get(name, "") for job in jobs})
         if len(signatures) > 1:
             warnings.append(f"{name} was not computed alike: {' / '.join(signatures)}")
-    for label, outcome in zip(labels, outcomes, strict=True):
-        job = outcome.job
+    for label, job in zip(labels, jobs, strict=True):
         warnings += [f"{label} sees the gold"] * job.sees_gold
-        warnings += [f"{label} was tuned on some of these documents"] * bool(outcome.tuned)
+        warnings += [f"{label} was tuned on some of these documents"] * bool(job.tuned)
         warnings += [f"{label}'s answers were normalised: no official score"] * job.normalised
-    unshared = {name for outcome in outcomes for name in outcome.metrics} - {
-        *_shared_metrics(outcomes)
-    }
+    unshared = {name for job in jobs for name in job.scored_by} - {*_shared_metrics(jobs)}
     warnings += [f"not every pipeline was scored by {name}: left out" for name in sorted(unshared)]
     return warnings
 
 
-def _all_outcomes(runs: Sequence[Path | str]) -> list[Outcomes]:
+def _all_jobs(runs: Sequence[Path | str]) -> list[FinishedJob]:
     check_list("runs", runs)
     directories = [Path(run).resolve() for run in runs]
     if repeated := [run for run in directories if directories.count(run) > 1]:
         raise UserError(f"{repeated[0]}: the run is named twice")
     if not directories:
         raise UserError("runs is empty: name at least one run")
-    all_outcomes = []
+    all_jobs = []
     for run in runs:
-        jobs = [
-            Outcomes(job, {example.id: example for example in job.files.statistics()})
-            for job in FinishedRun.at(run).jobs
-        ]
-        if not any(job.finished for job in jobs):
+        jobs = [job for job in FinishedRun.at(run).jobs if job.statistics]
+        if not jobs:
             raise UserError(f"{run}: this run has no finished examples yet")
-        all_outcomes += [job for job in jobs if job.finished]
-    return all_outcomes
+        all_jobs += jobs
+    return all_jobs
 
 
-def _oracle_gaps(outcomes: Sequence[Outcomes], labels: Sequence[str]) -> tuple[OracleGap, ...]:
+def _oracle_gaps(jobs: Sequence[FinishedJob], labels: Sequence[str]) -> tuple[OracleGap, ...]:
     """Returns the oracle gaps among pipelines on one task that include a real retriever."""
     groups: dict[str, list[tuple[str, str]]] = {}
-    for outcome, label in zip(outcomes, labels, strict=True):
-        stages = outcome.job.signature["pipeline"]
+    for job, label in zip(jobs, labels, strict=True):
+        stages = job.signature["pipeline"]
         same = json.dumps([stages[key] for key in _STAGES], sort_keys=True)
         groups.setdefault(same, []).append((str(stages["retriever"]["class"]), label))
     gaps = [_oracle_gap(group) for group in groups.values()]

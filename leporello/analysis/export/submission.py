@@ -61,7 +61,7 @@ def submit(runs: Sequence[Path], benchmark: str, out: Path, *, pipeline: str = "
         file=file,
         rows={task: len(predictions) for task, (predictions, _) in finished.items()},
         failed={task: failed for task, (_, failed) in finished.items() if failed},
-        splits={task: str(j.signature["task"].get("split", "")) for task, j in jobs.items()},
+        splits={task: job.split for task, job in jobs.items()},
     )
 
 
