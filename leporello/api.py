@@ -27,7 +27,7 @@ from leporello.config import load_config as load_pipelines
 from leporello.core.errors import ConfigError, Fault, UserError, check_list
 from leporello.core.files import stamp
 from leporello.core.records import Document
-from leporello.core.yaml.tree import ConfigSource, Tree, read_tree
+from leporello.core.yaml.tree import ConfigSource, read_tree
 from leporello.engine.progress import Listener, ProgressDisplay, show_progress_with
 from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.results import Result
@@ -259,9 +259,8 @@ def _declared(
         raise UserError(f"a source is a name, a path or a mapping, got {source!r:.80}")
     file = to_path(source) if isinstance(source, str) else source
     tree = read_tree(file)
-    empty = Tree({}, None, 0)
-    names = [*tree.items.get("pipelines", empty).items]
-    default = tree.items.get("default", empty).items.get("pipeline", empty).plain()
+    names = [*tree.at("pipelines").items]
+    default = tree.at("default", "pipeline").plain()
     if not name and not default and len(names) != 1:
         choices = ", ".join(names) or "none"
         raise UserError(f"choose a pipeline with name=…; the source declares: {choices}")

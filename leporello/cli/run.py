@@ -122,8 +122,7 @@ def check(
 
         check_published(loaded.suites.ready)
     if try_out:
-        trees = [read_tree(file).items.get("pipelines") for file in config or ()]
-        names = [name for tree in trees if tree for name in tree.items]
+        names = [name for file in config or () for name in read_tree(file).at("pipelines").items]
         _try_out(chosen if pipelines else loaded.select(names) if names else [])
         return
     _check_tasks(valid_tasks(config or ()))

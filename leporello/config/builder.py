@@ -87,8 +87,7 @@ class ConfigBuilder:
                 owner[point.name] = name
 
     def _default(self, key: str) -> str:
-        entry = self.layers.default.items.get(key)
-        return str(entry.plain()) if entry else ""
+        return str(self.layers.default.at(key).plain() or "")
 
     def _faults_of_default(self) -> Iterator[Fault]:
         tree, references = self.layers.default, list[tuple[str, str, str, Tree]]()
@@ -169,8 +168,8 @@ class ConfigBuilder:
 
     @cached_property
     def _default_pipelines(self) -> Mapping[str, str]:
-        tree = self.layers.default.items.get("pipelines")
-        return {task: str(entry.plain()) for task, entry in (tree.items if tree else {}).items()}
+        entries = self.layers.default.at("pipelines").items.items()
+        return {task: str(entry.plain()) for task, entry in entries}
 
     def _settings(self, name: str, keys: Mapping[str, Tree], faults: list[Fault]) -> dict[str, Any]:
         """Returns the values of a pipeline's keys without stages, by attribute of its spec."""

@@ -70,8 +70,7 @@ class Entries(Lazy[Tree]):
 
     def _built_in(self, name: str) -> Tree:
         file = built_in_names()[self._key][name]["file"]
-        section = built_in_tree(file).items.get(self._key)
-        entry = section.items.get(name) if section else None
+        entry = built_in_tree(file).at(self._key).items.get(name)
         if entry is None or not isinstance(entry.value, dict):
             text = f"{built_in_path().parent / file}: {self._key} has no entry {name!r}, which"
             raise UserError(f"{text} papers/names.json lists: run `make names`")

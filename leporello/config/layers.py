@@ -17,7 +17,6 @@ from leporello.storage import is_url
 _TOP = ("default", "pipelines", "tasks", "collections", "suites")
 # Files in a run's directory next to the results of its pipelines.
 _RESERVED = ("journal", "manifest.json", "report.html", "run.yaml")
-_EMPTY = Tree({}, None, 0)
 SETTABLE = (*KINDS, "readers", "model", "normalised", "abstain", "budget", "train", "placement")
 _PIPELINE = (*SETTABLE, "tasks", "extends", "description", "tuned")
 
@@ -45,18 +44,17 @@ def parse_override(text: str) -> Override:
         fault = f"--set {text}: {form}{hint}; paths begin with: {keys}"
         raise ConfigError([Fault(None, 0, fault)])
     try:
-        items = parse(f"[{values}]", None).value
+        several = parse(f"[{values}]", None)
     except ConfigError as error:
         problem = "its value is not valid YAML" if secret else error.faults[0].text
         raise ConfigError(
             [Fault(None, 0, f"--set {text}: {problem} (quote text with commas)")]
         ) from None
-    assert isinstance(items, list)
-    listed = [Tree(item.value, None, 0) for item in items]
-    if not listed:
+    assert isinstance(several.value, list)
+    if not several.value:
         raise ConfigError([Fault(None, 0, f"--set {text}: the value is missing")])
-    value = listed[0] if len(listed) == 1 else Tree({"sweep": Tree([*listed], None, 0)}, None, 0)
-    return Override(parts, value)
+    is_sweep = len(several.value) > 1
+    return Override(parts, several.with_value({"sweep": several}) if is_sweep else several.value[0])
 
 
 class Layers:
@@ -66,8 +64,7 @@ class Layers:
         """Adds the user's files to the built-in ones, in order."""
         self.pipelines, self.tasks, self.suites = map(Entries, SECTIONS)
         self.collections: dict[str, tuple[str, ...]] = {}
-        built_in = built_in_tree("pipelines.yaml")
-        self.default = built_in.items.get("default", built_in.with_value({}))
+        self.default = built_in_tree("pipelines.yaml").at("default")
         self.faults: list[Fault] = []
         sources = [Path(s) if isinstance(s, str) else s for s in files]
         for file in {s if isinstance(s, Path) else id(s): s for s in sources}.values():
@@ -83,7 +80,7 @@ class Layers:
                 self.faults.append(child.fault(f"{key} must be a mapping of names"))
         self.pipelines.add(self._section(tree, "pipelines"))
         self.tasks.add(self._section(tree, "tasks"))
-        for name, entry in tree.items.get("collections", Tree({}, None, 0)).items.items():
+        for name, entry in tree.at("collections").items.items():
             self.collections[name] = self._paths(name, entry)
         # Extended, not replaced, so that a user's pipelines join a paper's table (decision 45).
         suites = self._section(tree, "suites").items()
@@ -101,7 +98,7 @@ class Layers:
         return tuple(p if is_url(p) else str(entry.folder / at_home(p)) for p in paths)
 
     def _section(self, tree: Tree, key: str) -> dict[str, Tree]:
-        entries, reserved = tree.items.get(key, Tree({}, None, 0)).items, ", ".join(_RESERVED)
+        entries, reserved = tree.at(key).items, ", ".join(_RESERVED)
         for name, entry in entries.items():
             where = name if key == "pipelines" else f"{key}.{name}"
             if not isinstance(entry.value, dict):
@@ -220,9 +217,9 @@ def _extended(earlier: Tree | None, suite: Tree) -> Tree:
         for key, tree in suite.items.items()
         if key in ("columns", "rows") and key in earlier.items
     }
-    for name, row in suite.items.get("rows", _EMPTY).items.items() if "rows" in below else ():
-        before = earlier.items["rows"].items.get(name, _EMPTY).items.get("pipelines", _EMPTY)
-        if (pipelines := row.items.get("pipelines")) and pipelines.items and before.items:
+    for name, row in suite.at("rows").items.items() if "rows" in below else ():
+        before, pipelines = earlier.at("rows", name, "pipelines"), row.at("pipelines")
+        if pipelines.items and before.items:
             merged = pipelines.with_value({**before.items, **pipelines.items})
             below["rows"].items[name] = row.with_value({**row.items, "pipelines": merged})
     return suite.with_value({**earlier.items, **suite.items, **below})

@@ -1,7 +1,5 @@
 """Loads a checked config from files and `--set` texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat

@@ -1,7 +1,5 @@
 """Placement of a run's work: processes of this machine, or actors of a Ray cluster."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

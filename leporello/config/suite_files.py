@@ -30,7 +30,7 @@ def suite_named(name: str, files: Sequence[ConfigSource] = ()) -> Suite:
 def suite_of(layers: Layers, name: str) -> Suite:
     """Returns a suite of the right structure; raises ConfigError."""
     tree = layers.suites[name]
-    columns, by = (tree.items.get(key, Tree({}, None, 0)).items for key in ("columns", "by"))
+    columns, by = (tree.at(key).items for key in ("columns", "by"))
     count = len(columns) * max(1, sum(len(values.items) for values in by.values()))
     if count > COLUMNS:
         text = f"suites.{name}: has {count:,} columns; at most {COLUMNS:,} are allowed"

@@ -11,13 +11,11 @@ from leporello.core.errors import ConfigError, no_such
 from leporello.core.training import Training
 from leporello.core.yaml.tree import Tree, read_tree
 
-_EMPTY = Tree({}, None, 0)
-
 
 @cache
-def _presets() -> Mapping[str, Tree]:
+def _presets() -> Tree:
     """Returns the presets by name; each may have settings for single tasks in `tasks`."""
-    return read_tree(Path(__file__).with_name("presets.yaml")).items
+    return read_tree(Path(__file__).with_name("presets.yaml"))
 
 
 @dataclass(frozen=True)
@@ -31,12 +29,12 @@ class TrainingSpec:
 
         A `holdout` replaces the validation split of a preset. Contradictions are a ValueError.
         """
-        trees = _presets().get(self.given.get("preset", ""), _EMPTY).items
-        of_task = trees.get("tasks", _EMPTY).items.get(task.rpartition("/")[2], _EMPTY).items
-        preset = {name: tree for name, tree in {**trees, **of_task}.items() if name != "tasks"}
+        preset = _presets().at(self.given.get("preset", ""))
+        of_task = preset.at("tasks", task.rpartition("/")[2])
+        trees = {n: tree for n, tree in {**preset.items, **of_task.items}.items() if n != "tasks"}
         if self.given.get("holdout"):
-            preset.pop("validation", None)
-        values = {name: setting(Training, name, tree)[0] for name, tree in preset.items()}
+            trees.pop("validation", None)
+        values = {name: setting(Training, name, tree)[0] for name, tree in trees.items()}
         return Training(**{**values, **self.given})
 
 
@@ -56,6 +54,6 @@ def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:
             return None, "takes one value; only learning_rate may be swept"
         tree = tree.items["sweep"]
     value, problem = setting(Training, name, tree)
-    if name == "preset" and not problem and value not in _presets():
-        problem = no_such("preset", str(value), _presets())
+    if name == "preset" and not problem and value not in _presets().items:
+        problem = no_such("preset", str(value), _presets().items)
     return value, problem

@@ -21,6 +21,7 @@ from leporello.core.environment import process
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.environment.input_limits import SECONDS
 from leporello.core.environment.platform import alarm
+from leporello.core.environment.user_code import text_of
 from leporello.core.errors import ReadError, UserError
 from leporello.core.files import in_utf8
 from leporello.core.secrets import redact
@@ -87,13 +88,7 @@ def read_error(error: BaseException) -> ReadError:
 
 def error_text(error: BaseException) -> str:
     """Returns the type and text of an error, with API keys redacted; never raises."""
-    try:
-        text = str(error)
-    except BaseException as within:  # `__str__` of a plug-in's error may raise
-        if is_passed_on(within):
-            raise
-        text = f"(its text is not available: {type(within).__name__})"
-    return in_utf8(redact(f"{type(error).__name__}: {text}")[:_LONGEST])
+    return in_utf8(redact(f"{type(error).__name__}: {text_of(error)}")[:_LONGEST])
 
 
 class stage_errors:  # noqa: N801 -- called like a function; a generator takes twice as long

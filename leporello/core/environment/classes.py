@@ -6,7 +6,6 @@ classes as entry points: the group `leporello.retrievers` contains retrievers, a
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib
 import importlib.util
@@ -210,28 +209,7 @@ def load_file(path: Path) -> ModuleType:
         # Otherwise the next lookup would find half a module.
         del sys.modules[name]
         raise ClassError(f"importing {path} failed: {describe_error(error)}") from None
-    _check_neighbours(path)
     return module
-
-
-def _check_neighbours(path: Path) -> None:
-    """Raises an error if a module that the file imports from its folder is hidden by another."""
-    for name in sorted(set(_imports(path))):
-        neighbour = path.with_name(f"{name}.py")
-        loaded = getattr(sys.modules.get(name), "__file__", None)
-        if loaded and neighbour.is_file() and Path(loaded).resolve() != neighbour.resolve():
-            raise ClassError(
-                f"{path} imports {name}, which is {loaded} here, not {neighbour}: Python loads only"
-                " one module of each name; rename one of them"
-            )
-
-
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield (node.module or "").partition(".")[0]
 
 
 def _import(name: str, folder: Path) -> ModuleType:

@@ -23,7 +23,8 @@ _INSTALLED = tuple(Path(sysconfig.get_path(name)) for name in ("purelib", "platl
 
 def describe_error(error: BaseException) -> str:
     """Returns an error as text, with the line of the user's code and six lines of context."""
-    text = f"{type(error).__name__}: {_text_of(error)}"
+    inner = error.msg if isinstance(error, SyntaxError) else text_of(error)
+    text = f"{type(error).__name__}: {inner}"
     place = next(_user_places(error), None)
     if place is None:
         return text
@@ -42,12 +43,11 @@ def user_code_errors(source: str, *passed: type[Exception]) -> Generator[None]:
         raise UserError(redact(f"{source} failed: {describe_error(error)}")) from None
 
 
-def _text_of(error: BaseException) -> str:
-    if isinstance(error, SyntaxError):
-        return error.msg
+def text_of(error: BaseException) -> str:
+    """Returns the text of an error, whose class may be a faulty one of the user."""
     try:
         return str(error)
-    except BaseException as inner:  # a user's error class may be faulty too
+    except BaseException as inner:
         if process.is_interrupt(inner):
             raise
         return f"(its text is not available: {type(inner).__name__})"

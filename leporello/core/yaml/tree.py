@@ -43,6 +43,13 @@ class Tree:
         """The children of a mapping; empty for other values."""
         return self.value if isinstance(self.value, dict) else {}
 
+    def at(self, *path: str) -> Tree:
+        """Returns the value at a path of keys; an empty mapping if it is absent."""
+        tree = self
+        for key in path:
+            tree = tree.items.get(key) or Tree({}, self.file, self.line)
+        return tree
+
     @property
     def folder(self) -> Path:
         """Folder that relative paths in the file refer to."""
