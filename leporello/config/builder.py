@@ -3,11 +3,12 @@
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from operator import call
 from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
-from leporello.config.config import Checked, Config, matching
+from leporello.config.config import Config, matching
 from leporello.config.layers import Layers, Override, apply
 from leporello.config.metrics import entry_of, metric_specs
 from leporello.config.named_model import check_combiner, with_model
@@ -15,11 +16,12 @@ from leporello.config.parameters import Parameter, parameters, setting, settings
 from leporello.config.placement import check_placement
 from leporello.config.space import Pick, Space, first
 from leporello.config.specs import ROLES, PipelineSpec, Spec, TaskSpec
-from leporello.config.suite_files import check_names, suite_of
+from leporello.config.suite_files import suite_of, unknown_names
 from leporello.config.suites import Suite
 from leporello.config.sweeps import SpecBuilder, all_picks
 from leporello.config.training_settings import check_training
 from leporello.core.calls.budget import Budget
+from leporello.core.environment.classes import Lazy
 from leporello.core.environment.input_limits import POINTS
 from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_you_mean, no_such
 from leporello.core.protocols import ANSWER, KINDS, TASK
@@ -49,9 +51,9 @@ class ConfigBuilder:
         self.is_named = bool(names) or opened
         requested = names or [self._default("pipeline")]
         self.selected = {p for name in requested for p in matching(name, layers.pipelines)}
-        self.pipelines = Checked(layers.pipelines, self._pipeline)
-        self.tasks = Checked(layers.tasks, self._task)
-        self.suites = Checked(layers.suites, self._suite)
+        self.pipelines = Lazy(layers.pipelines, self._pipeline)
+        self.tasks = Lazy(layers.tasks, self._task)
+        self.suites = Lazy(layers.suites, self._suite)
 
     def load(self) -> Config:
         """Checks the user's declarations and the selected pipelines; raises all faults together."""
@@ -59,12 +61,13 @@ class ConfigBuilder:
         names = dict.fromkeys(layers.pipelines.own)
         if self.overrides or self.is_named:
             names |= {p: None for p in layers.pipelines if p in self.selected}
-        points, faults = self.pipelines.attempt(names)
-        faults += self.tasks.attempt(layers.tasks.own)[1]
-        faults += self.suites.attempt(layers.suites.own)[1]
-        faults += [*layers.faults, *self._faults_of_default(), *self._repeated_names(points)]
-        if faults:
-            raise ConfigError(faults)
+        checks: list[Callable[[], object]] = [
+            partial(self.pipelines.of, names),
+            partial(self.tasks.of, layers.tasks.own),
+            partial(self.suites.of, layers.suites.own),
+            self._check_rest,
+        ]
+        build_all(checks, call)
         return Config(
             self.pipelines, self.tasks, self.suites, self._default("pipeline"),
             self._default("task"), self._default_pipelines, layers.collections,
@@ -72,14 +75,19 @@ class ConfigBuilder:
 
     def _suite(self, name: str) -> Suite:
         suite = suite_of(self.layers, name)
-        if faults := check_names(suite, self.layers.pipelines, self.tasks):
+        if faults := [*unknown_names(suite, self.layers.pipelines, self.tasks)]:
             raise ConfigError(faults)
         return suite
 
-    def _repeated_names(self, pipelines: Mapping[str, Sequence[PipelineSpec]]) -> Iterator[Fault]:
+    def _check_rest(self) -> None:
+        faults = [*self.layers.faults, *self._faults_of_default(), *self._repeated_names()]
+        if faults:
+            raise ConfigError(faults)
+
+    def _repeated_names(self) -> Iterator[Fault]:
         """Yields faults for points with the same name, which would share a directory."""
         owner: dict[str, str] = {}
-        for name, points in pipelines.items():
+        for name, points in self.pipelines.ready.items():
             for point in points:
                 if point.name in owner:
                     text = f"{name}: two pipelines are named {point.name!r}"
@@ -118,7 +126,7 @@ class ConfigBuilder:
             partial(builder.of_class, tree.with_value(keys), TASK),
             partial(metric_specs, builder, tree.items.get("metrics")),
         ]
-        spec, listed = build_all(checks, lambda check: check())
+        spec, listed = build_all(checks, call)
         paths = self.layers.collections
         if paths and "collections" in parameters(spec.cls) and "collections" not in spec.params:
             spec = dataclasses.replace(spec, params={**spec.params, "collections": paths})

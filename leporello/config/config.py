@@ -3,36 +3,15 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TypeVar
+from typing import Any
 
 from leporello.config.specs import PipelineSpec, TaskSpec
 from leporello.config.suites import Suite
 from leporello.core.environment.classes import Lazy
-from leporello.core.errors import ConfigError, Fault, UserError, build_all, no_such
-
-_T = TypeVar("_T")
-
-
-class Checked(Lazy[_T]):
-    """Declarations by name, each checked on first access, which raises ConfigError for faults."""
-
-    def of(self, names: Iterable[str]) -> dict[str, _T]:
-        """Returns several declarations; raises ConfigError with the faults of all."""
-        return dict(build_all(names, lambda name: (name, self[name])))
-
-    def attempt(self, names: Iterable[str]) -> tuple[dict[str, _T], list[Fault]]:
-        """Returns the declarations without faults, and the faults of the others."""
-        values: dict[str, _T] = {}
-        faults: list[Fault] = []
-        for name in names:
-            try:
-                values[name] = self[name]
-            except ConfigError as error:
-                faults += error.faults
-        return values, faults
+from leporello.core.errors import UserError, build_all, no_such
 
 
 def matching(name: str, pipelines: Collection[str]) -> list[str]:
@@ -55,9 +34,9 @@ class Config:
         collections: Paths, patterns and URLs of collections by name.
     """
 
-    pipelines: Checked[Sequence[PipelineSpec]]
-    tasks: Checked[TaskSpec]
-    suites: Checked[Suite]
+    pipelines: Lazy[Sequence[PipelineSpec]]
+    tasks: Lazy[TaskSpec]
+    suites: Lazy[Suite]
     default_pipeline: str
     default_task: str
     default_pipelines: Mapping[str, str] = field(default_factory=dict)
@@ -65,13 +44,8 @@ class Config:
 
     def check_all(self) -> None:
         """Checks every declaration, including built-in ones; raises ConfigError with all faults."""
-        faults = [
-            fault
-            for declared in (self.pipelines, self.tasks, self.suites)
-            for fault in declared.attempt(declared)[1]
-        ]
-        if faults:
-            raise ConfigError(faults)
+        sections: tuple[Lazy[Any], ...] = (self.pipelines, self.tasks, self.suites)
+        build_all(sections, lambda section: section.of(section))
 
     def jobs(
         self, pipelines: Sequence[str], tasks: Sequence[str]

@@ -1,6 +1,9 @@
 """Loads a checked config from files and `--set` texts."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -79,7 +82,9 @@ def _load(
 def valid_tasks(files: Sequence[ConfigSource]) -> list[TaskSpec]:
     """Returns the tasks of the user's files that have no faults."""
     builder = ConfigBuilder(Layers(files), (), ())
-    return [*builder.tasks.attempt(builder.layers.tasks.own)[0].values()]
+    with suppress(ConfigError):
+        builder.tasks.of(builder.layers.tasks.own)
+    return [*builder.tasks.ready.values()]
 
 
 def loader_of(text: str) -> Loader:

@@ -248,8 +248,7 @@ def fault_of_key(parameter: Parameter, plain: JSON) -> str | None:
         return None if all(is_variable(leaf) or leaf == "" for leaf in keys) else _LITERAL
     if nested_kind(parameter.annotation) or _is_choice(parameter.annotation):
         return None
-    values = [plain] if is_secret_name(parameter.name) else _under_secret_names(plain)
-    texts = (leaf for value in values for leaf in leaves(value))
+    texts = _under_secret_names(parameter.name, plain)
     return _UNMARKED if any(isinstance(text, str) and text for text in texts) else None
 
 
@@ -262,14 +261,14 @@ def leaves(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- JSON, or a default
         yield value
 
 
-def _under_secret_names(value: Any) -> Iterator[Any]:  # noqa: ANN401 -- as above
-    """Yields values in nested mappings whose names look like those of secret keys."""
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from [item] if is_secret_name(str(name)) else _under_secret_names(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _under_secret_names(item)
+def _under_secret_names(name: str, value: Any) -> Iterator[Any]:  # noqa: ANN401 -- as above
+    """Yields scalars whose name, or that of a mapping around them, looks like a secret key's."""
+    if is_secret_name(name):
+        yield from leaves(value)
+    elif isinstance(value, (dict, list, tuple)):
+        items = value.items() if isinstance(value, dict) else (("", item) for item in value)
+        for inner, item in items:
+            yield from _under_secret_names(str(inner), item)
 
 
 def _is_choice(annotation: Any) -> bool:  # noqa: ANN401 -- any annotation

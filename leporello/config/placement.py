@@ -1,5 +1,7 @@
 """Placement of a run's work: processes of this machine, or actors of a Ray cluster."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Iterator, Mapping

@@ -40,9 +40,7 @@ class Spec:
         """Returns a new instance, with nested stages and keys; raises ValueError if it refuses."""
         secret = self._keys()
         values = {**self.params, **secret}
-        return self.cls(
-            **{n: _mapped(v, _with_key if n in secret else _built) for n, v in values.items()}
-        )
+        return self.cls(**{n: _built(v, is_key=n in secret) for n, v in values.items()})
 
     def shared(self, built: dict[str, Any]) -> Any:  # noqa: ANN401 -- of type `cls`
         """Returns the instance of an equal spec in `built`, so that a model is loaded once."""
@@ -286,20 +284,15 @@ def shortened(document: str) -> str:
     return document[:16]
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:  # noqa: ANN401 -- any parameter
+def _built(value: Any, *, is_key: bool) -> Any:  # noqa: ANN401 -- any parameter
+    """Returns a value with nested stages built, or with keys in place of their variables."""
     if type(value) in (tuple, list):
-        return type(value)(_mapped(item, change) for item in value)
+        return type(value)(_built(item, is_key=is_key) for item in value)
     if isinstance(value, dict):
-        return {name: _mapped(item, change) for name, item in value.items()}
-    return change(value)
-
-
-def _built(value: Any) -> Any:  # noqa: ANN401 -- any parameter
-    return value.build() if isinstance(value, Spec) else value
-
-
-def _with_key(value: Any) -> Any:  # noqa: ANN401 -- any parameter
-    return key(value) if is_variable(value) else value
+        return {name: _built(item, is_key=is_key) for name, item in value.items()}
+    if isinstance(value, Spec):
+        return value.build()
+    return key(value) if is_key and is_variable(value) else value
 
 
 def _plain(value: Any, nested: Callable[[Spec], dict[str, JSON]] = Spec.resolved) -> JSON:  # noqa: ANN401 -- any parameter

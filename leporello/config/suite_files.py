@@ -1,6 +1,6 @@
 """Reads suites from files, without importing the classes of pipelines and tasks."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -46,32 +46,31 @@ def suite_of(layers: Layers, name: str) -> Suite:
 _OPINIONS = ("judge", "citations")  # metrics that a reader computes
 
 
-def check_names(
+def unknown_names(
     suite: Suite, pipelines: Collection[str], tasks: Mapping[str, TaskSpec]
-) -> list[Fault]:
-    """Returns faults for tasks, pipelines and columns that a suite names but that do not exist."""
-    faults = [*_unknown_columns(suite)]
+) -> Iterator[Fault]:
+    """Yields faults for tasks, pipelines and columns that a suite names but that do not exist."""
+    yield from _unknown_columns(suite)
     checked: set[str] = set()
     for key, column in suite.columns.items():
         for task in {task: None for task, _ in column.parts}:
             name, _, settings = task.partition("@")
             if name not in tasks:
-                faults.append(suite.fault(no_such("task", task, tasks), "columns", key))
+                yield suite.fault(no_such("task", task, tasks), "columns", key)
             elif settings not in checked and (problem := _problem_with(tasks, name, settings)):
-                faults.append(suite.fault(problem, "by" if suite.by else "columns", key))
+                yield suite.fault(problem, "by" if suite.by else "columns", key)
             checked.add(settings)  # each value is reported once
         if suite.average == "mean" and column.score.partition("[")[0] in _OPINIONS:
             text = f"{column.score} is an opinion of a reader and cannot be averaged"
-            faults.append(suite.fault(text, "columns", key))
+            yield suite.fault(text, "columns", key)
     for row, declared in suite.rows.items():
         name = next(iter(suite.tasks), "").partition("@")[0]
         if name in tasks and (problem := _problem_with(tasks, name, declared.settings)):
-            faults.append(suite.fault(problem, "rows", row, "settings"))
+            yield suite.fault(problem, "rows", row, "settings")
         for pipeline in dict.fromkeys(suite.pipelines(row).values()):
             if pipeline not in pipelines:
                 text = no_such("pipeline", pipeline, pipelines)
-                faults.append(suite.fault(text, "rows", row, "pipelines"))
-    return faults
+                yield suite.fault(text, "rows", row, "pipelines")
 
 
 def _problem_with(tasks: Mapping[str, TaskSpec], name: str, settings: str) -> str | None:
@@ -147,7 +146,7 @@ def _fault(name: str, tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a map
     return tree.fault(f"suites.{'.'.join((name, *place))}: {problem}")
 
 
-def _unknown_columns(suite: Suite) -> Iterable[Fault]:
+def _unknown_columns(suite: Suite) -> Iterator[Fault]:
     """Yields faults for columns that rows, groups or the submission name but that do not exist."""
     used: dict[tuple[str, ...], Iterable[str]] = {
         ("rows", row, "pipelines"): suite.pipelines(row) for row in suite.rows

@@ -1,5 +1,7 @@
 """Errors that users can fix: printed without a traceback, exit status 2."""
 
+from __future__ import annotations
+
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

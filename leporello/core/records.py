@@ -128,8 +128,8 @@ class Document:
 
     def __reduce__(self) -> tuple[type[Document], tuple[object, ...]]:
         """Pickles a document without derived data."""
-        details = (self.places, self.losses, self.notes, self.members)
-        return Document, (self.id, self.text, self.title, self.sections, self.parts, *details)
+        fields = dataclasses.fields(self)
+        return Document, tuple(getattr(self, field.name) for field in fields if field.init)
 
     def chunk(self, start: int, end: int) -> Chunk:
         """Returns the chunk from `start` up to, but not including, `end`.

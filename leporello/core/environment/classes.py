@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from leporello.core.environment.user_code import describe_error
-from leporello.core.errors import UserError, did_you_mean, likely
+from leporello.core.errors import UserError, build_all, did_you_mean, likely
 from leporello.core.protocols import Kind
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ class Lazy(Mapping[str, T]):
                 raise KeyError(name)
             self.ready[name] = self._make(name)
         return self.ready[name]
+
+    def of(self, names: Iterable[str]) -> dict[str, T]:
+        """Returns several values; raises ConfigError with the faults of all."""
+        return dict(build_all(names, lambda name: (name, self[name])))
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
