@@ -60,8 +60,8 @@ class RestructuredText(Format):
         raw = decoded(data, path)
         raw = replace(raw, text=_numbered(raw.text))
         lines, styles = TextLines(raw.text), dict[str, int]()  # of underlines, by their first use
-        found = (underlined(lines, line, styles) for line in range(len(lines)))
-        headings = [heading for heading in found if heading]
+        titles = (underlined(lines, line, styles) for line in range(len(lines)))
+        headings = [heading for heading in titles if heading]
         starts = line_starts(raw.text)
         lost = (
             Loss(_WHY.get(m[1], "included file"), f"{m[2].strip()} is another file; load it too",

@@ -75,12 +75,12 @@ def _headings(document: Document) -> tuple[Section, ...]:
     if (loaded := _loaded(document)) is not None:
         return loaded
     lines = TextLines(document.text)
-    found = marked(lines)
+    detected = marked(lines)
     # A single `#` may be a comment or the document's title (decision 13).
-    if len(found) < _FEW:
-        found = _unmarked(lines)
-    levels = {level: n for n, level in enumerate(sorted({h.level for h in found}), start=1)}
-    return outline([replace(h, level=levels[h.level]) for h in found], len(document.text))
+    if len(detected) < _FEW:
+        detected = _unmarked(lines)
+    levels = {level: n for n, level in enumerate(sorted({h.level for h in detected}), start=1)}
+    return outline([replace(h, level=levels[h.level]) for h in detected], len(document.text))
 
 
 def _loaded(document: Document) -> tuple[Section, ...] | None:
