@@ -58,7 +58,7 @@ class Flow:
         self._heading_from = 0  # number of pieces before it
         self._figures: list[int] = []  # number of pieces before each open <sup> and <sub>
         self._height = ""  # `sup` or `sub` if runs of text are raised or lowered
-        self._tables: list[OpenTable] = []
+        self.tables: list[OpenTable] = []  # that are open
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
         """Begins an element, and separates it from the text before it."""
@@ -158,16 +158,6 @@ class Flow:
         size = len(" ".join(text.split()))
         self._concealed += [size] if size else []
 
-    def span(self, columns: int, rows: int) -> None:
-        """Lets the last cell of the open table cover several columns or rows."""
-        if self._tables:
-            self._tables[-1].span(columns, rows)
-
-    def end_head(self) -> None:
-        """Lets the rows of the open table before the current row name its columns."""
-        if self._tables:
-            self._tables[-1].end_head()
-
     def place(self, name: str) -> None:
         """Adds a place that begins with the next text, and ends where the next place begins."""
         self._place = name
@@ -231,28 +221,28 @@ class Flow:
         self.is_labelled = False
 
     def _start_table(self, _tag: str, attributes: Mapping[str, str]) -> None:
-        if self._tables:
-            self._tables[-1].has_tables = True
-        self._tables.append(OpenTable(len(self.pieces)))
-        self._tables[-1].is_layout = attributes.get("role") in ("presentation", "none")
+        if self.tables:
+            self.tables[-1].has_tables = True
+        self.tables.append(OpenTable(len(self.pieces)))
+        self.tables[-1].is_layout = attributes.get("role") in ("presentation", "none")
 
     def _start_rows(self, tag: str, _attributes: Mapping[str, str]) -> None:
-        if self._tables:
-            self._tables[-1].start_rows(tag, len(self.pieces))
+        if self.tables:
+            self.tables[-1].start_rows(tag, len(self.pieces))
 
     def _start_cell(self, tag: str, attributes: Mapping[str, str]) -> None:
         self.is_labelled = False
-        if self._tables:
-            self._tables[-1].start_cell(tag, attributes, len(self.pieces))
+        if self.tables:
+            self.tables[-1].start_cell(tag, attributes, len(self.pieces))
 
     def _end_rows(self, tag: str) -> None:
-        if self._tables:
-            self._tables[-1].end_rows(tag, len(self.pieces))
+        if self.tables:
+            self.tables[-1].end_rows(tag, len(self.pieces))
 
     def _end_table(self, _tag: str) -> None:
-        if self._tables:
-            self._tables[-1].end_rows("table", len(self.pieces))
-            self._replace(self._tables.pop())
+        if self.tables:
+            self.tables[-1].end_rows("table", len(self.pieces))
+            self._replace(self.tables.pop())
 
     def _replace(self, table: OpenTable) -> None:
         first, headings, places = table.first, self._headings, self._places

@@ -219,7 +219,7 @@ class LatexTable:
             self._column += 1
             return
         columns, rows = min(self.columns, _MOST), min(self.rows, _MOST)
-        self.flow.span(columns, rows)
+        self.flow.tables[-1].span(columns, rows)
         for column in range(self._column, self._column + columns if rows > 1 else 0):
             self._below[column] = rows
         self._column += columns

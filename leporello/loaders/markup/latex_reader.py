@@ -224,7 +224,7 @@ class LatexReader:
         elif word == "multirow" and cells:
             self._tables[-1].rows = int(cells[1])
         elif word in ("midrule", "endhead"):
-            self.flow.end_head()
+            self.flow.tables[-1].end_head()
         elif word in ("tabularnewline", "cr") and (table := self._table()):
             table.next_row()
         elif word not in ("hline", "newline"):
