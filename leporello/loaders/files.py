@@ -32,7 +32,7 @@ _ARCHIVES = (
     *(b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7z", b"(\xb5/\xfd", b"7z\xbc\xaf"),
     b"Rar!",
 )
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_STREAMS = {
     "EncryptedPackage": "an Office file locked by a password; save an open copy first",
     "WordDocument": "a Word file from before 2007; save it as .docx:"
@@ -196,7 +196,7 @@ def looks(data: bytes) -> str:
         return ""  # a text that begins with the same letters
     if data.startswith(b"PK\x03\x04") and not zipfile.is_zipfile(io.BytesIO(data)):
         return "a zip archive that is corrupt or incomplete; download it again"
-    if data.startswith(_OLE):
+    if data.startswith(OLE):
         kinds = (kind for name, kind in _OLE_STREAMS.items() if name.encode("utf-16-le") in data)
         return next(kinds, "an Office file from before 2007; save it in a current format")
     return "an archive; unpack it" if data.startswith(_ARCHIVES) else ""

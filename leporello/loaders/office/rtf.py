@@ -30,10 +30,7 @@ def marked_formats(source: str) -> str:
     """Returns RTF with marks around raised, lowered and hidden text."""
     if not re.search(r"\\(?:super|sub|up|dn|v)(?![a-z])", source):
         return source
-    return "".join(_formats(source))
-
-
-def _formats(source: str) -> Iterator[str]:
+    pieces: list[str] = []
     at, outer, current = 0, [], ""  # the marks that are open, in groups and now
     for match in _FORMAT.finditer(source):
         word, before = match[1], current
@@ -48,10 +45,10 @@ def _formats(source: str) -> Iterator[str]:
         if current == before:
             continue
         mark = (_END if before else "") + current
-        yield source[at : match.start()]
-        yield mark + match[0] if match[0] == "}" else match[0] + mark
+        marked = mark + match[0] if match[0] == "}" else match[0] + mark
+        pieces += (source[at : match.start()], marked)
         at = match.end()
-    yield source[at:]
+    return "".join([*pieces, source[at:]])
 
 
 def marked_rows(source: str) -> str:

@@ -17,8 +17,6 @@ from leporello.core.files import cache_directory, write_json
 from leporello.loaders.pdf.fragments import Fragment
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from pypdfium2 import PdfDocument, PdfPage
 
 _SIDE = 1600  # pixels of a page's longer side
@@ -70,19 +68,15 @@ def _cached_lines(page: PdfPage) -> list[Line]:
     with suppress(OSError, ValueError):  # not read before, or damaged
         os.utime(file)  # the cache evicts the least recently used files
         return [(text, tuple(box)) for text, box in json.loads(file.read_text("utf-8"))]
-    lines = [(text, tuple(round(x / scale, 1) for x in box)) for text, box in _read(picture)]
+    result, lines = _engine()(picture, use_cls=False), list[Line]()
+    for text, corners in zip(result.txts or (), result.boxes if result.txts else (), strict=True):
+        across, down = corners.T.tolist()
+        box = min(across), min(down), max(across), max(down)
+        lines.append((text, tuple(round(x / scale, 1) for x in box)))
     with suppress(OSError):  # a folder that may not be written to
         file.parent.mkdir(parents=True, exist_ok=True)
         write_json(file, [[text, list(box)] for text, box in lines], indent=None)
     return lines
-
-
-def _read(picture: NDArray[np.uint8]) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Yields text and box, in pixels, of each line of a picture."""
-    result = _engine()(picture, use_cls=False)
-    for text, corners in zip(result.txts or (), result.boxes if result.txts else (), strict=True):
-        across, down = corners.T.tolist()
-        yield text, (min(across), min(down), max(across), max(down))
 
 
 @functools.cache

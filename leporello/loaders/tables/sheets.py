@@ -14,7 +14,7 @@ from zipfile import ZipFile
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss
-from leporello.loaders.files import ZIP, Format
+from leporello.loaders.files import OLE, ZIP, Format
 from leporello.loaders.office.archive import losses_of, members, parsed, read, title_of, unpacked
 from leporello.loaders.tables import ods, xls, xlsx
 from leporello.loaders.tables.marks import Marks, formatted, number
@@ -24,7 +24,6 @@ from leporello.text.outline import joined
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
 
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
 _BINARY = "xl/workbook.bin"
 _MARKS = {"xl/workbook.xml", _BINARY}
@@ -55,7 +54,7 @@ class Sheets(Format):
     """
 
     suffixes = (".xlsx", ".xlsm", ".xltx", ".xls", ".ods")
-    begins = re.compile(ZIP.pattern + b"|" + re.escape(_OLE))
+    begins = re.compile(ZIP.pattern + b"|" + re.escape(OLE))
     marked = True
 
     header: Header = "auto"
@@ -64,7 +63,7 @@ class Sheets(Format):
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:  # noqa: ARG004 -- the content suffices
         """Returns whether the file is a workbook of Excel or LibreOffice."""
-        if head.startswith(_OLE):
+        if head.startswith(OLE):
             return any(mark in head for mark in _BOOKS)
         names = members(head)
         return bool(_MARKS & names) or (bool(names) and _ODS in head[:200])
@@ -76,7 +75,7 @@ class Sheets(Format):
         losses: tuple[Loss, ...] = ()
         title = ""
         marks: Mapping[str, Marks] = {}
-        if data.startswith(_OLE):
+        if data.startswith(OLE):
             marks, losses = xls.marks(data, path)
         else:
             with unpacked(data, path) as archive:
