@@ -230,12 +230,14 @@ class Embedded(TakesCalibration):
         return outputs
 
     def _summarise(self, inputs: Sequence[Read]) -> list[Output]:
+        from leporello.readers.embedded.summaries import text_of
+
         outputs = []
         for read in inputs:
             # Hits are in the order of their scores; a summary follows the document.
             texts = [passage_text(p) for p in sorted(read.passages, key=_place)]
-            summary = self._summaries.summarise(texts, read.question, read.instruction)
-            outputs.append(Output(summary.text, summary.score, read=spans_of(read.passages)))
+            units, score = self._summaries.select(texts, read.question, read.instruction)
+            outputs.append(Output(text_of(texts, units), score, read=spans_of(read.passages)))
         return outputs
 
     def _part(self, name: str) -> Path:

@@ -14,7 +14,7 @@ from leporello.config import Config, PipelineSpec, TaskSpec, load_config
 from leporello.config.metrics import metrics_of
 from leporello.config.placement import Placement
 from leporello.config.suite_files import suite_named
-from leporello.core.errors import UserError, counted
+from leporello.core.errors import UserError, counted, few
 from leporello.core.protocols import Task
 from leporello.core.records import JSON, Example
 from leporello.core.training import Training
@@ -29,7 +29,6 @@ from leporello.jobs.results import Result
 from leporello.runs.job_group import JobGroup
 
 _OF_COMPLETE_TASK = ("layout", "examples_of", "closed")
-_MAX_NAMES = 5  # in a message
 T = TypeVar("T", PipelineSpec, TaskSpec)
 _Options = TypeVar("_Options", bound=TrainOptions)
 
@@ -259,7 +258,7 @@ def one_job(verb: str, options: OneJobOptions) -> tuple[Config, PipelineSpec, Ta
 
 def _only(verb: str, kind: str, choices: Sequence[T]) -> T:
     if len(choices) > 1:
-        names = ", ".join(choice.name for choice in choices[:_MAX_NAMES])
+        names = few([choice.name for choice in choices])
         raise UserError(f"{verb} takes one {kind}, but got {len(choices)}: {names}; name one")
     return choices[0]
 

@@ -34,23 +34,6 @@ _MIN_SHARE = 0.02  # least share of the question's terms, and of those that are 
 
 
 @dataclass(frozen=True)
-class ExtractiveSummary:
-    """Sentences of the texts, in their order.
-
-    Attributes:
-        text: Text of the spans without transcribers' marks, with single spaces; names of speakers
-            precede their turns.
-        spans: Number of the text, first character, one past the last, in reading order; names of
-            speakers have their own spans.
-        score: Log odds of the share of the question's terms in the summary, weighted by rarity.
-    """
-
-    text: str
-    spans: tuple[tuple[int, int, int], ...]
-    score: float
-
-
-@dataclass(frozen=True)
 class SummaryKind:
     """Weights for one kind of summary."""
 
@@ -70,22 +53,23 @@ class Summariser:
         except (ValueError, TypeError) as error:
             raise UserError(f"{folder.path / 'weights.json'}: {error}") from None
 
-    def summarise(
+    def select(
         self,
         texts: Sequence[str],
         question: str = "",
         instruction: str = "",
         words: int | None = None,
-    ) -> ExtractiveSummary:
-        """Returns a summary, which is empty if the texts have no words.
+    ) -> tuple[list[SummaryUnit], float]:
+        """Returns the units of a summary in their order, and its score; no units without words.
 
         Texts are passages in reading order. The instruction replaces an empty question. `words` is
-        the maximum length in words; None is the usual length for such a question.
+        the maximum length in words; None is the usual length for such a question. The score is the
+        log odds of the share of the question's terms in the summary, weighted by rarity.
         """
         script = is_script(texts)
         units = units_of(texts, script=script, join=script or bool(question.strip()))
         if not units:
-            return ExtractiveSummary("", (), NOTHING)
+            return [], NOTHING
         is_general = wanted(question or instruction, instruction, texts) is not Wanted.TOPIC
         kind = self._kinds[kind_of(question, script=script, whole=is_general)]
         described = describe(units, texts, question)
@@ -94,7 +78,7 @@ class Summariser:
         chosen = [units[i] for i in numbers]
         if described.sizes[numbers].sum() > limit:
             chosen = [_cut(texts, unit, limit) for unit in chosen]
-        return _summary(texts, chosen, _score(described, numbers))
+        return chosen, _score(described, numbers)
 
 
 def kind_of(question: str, *, script: bool, whole: bool) -> str:
@@ -168,16 +152,14 @@ def _cut(texts: Sequence[str], unit: SummaryUnit, words: int) -> SummaryUnit:
     return SummaryUnit(unit.text, unit.start + start, unit.start + end, unit.paragraph)
 
 
-def _summary(texts: Sequence[str], units: Sequence[SummaryUnit], score: float) -> ExtractiveSummary:
-    spans: list[tuple[int, int, int]] = []
+def text_of(texts: Sequence[str], units: Sequence[SummaryUnit]) -> str:
+    """Returns a summary without transcribers' marks; names of speakers precede their turns."""
     text, paragraph = "", None
     for unit in units:
         is_first = unit.paragraph != paragraph
         paragraph = unit.paragraph
         text += ("\n" if is_first else " ") if text else ""
         if is_first and unit.name[0] < unit.name[1]:
-            spans.append((unit.text, *unit.name))
             text += clean(texts[unit.text][slice(*unit.name)]) + " "
-        spans.append((unit.text, unit.start, unit.end))
         text += clean(texts[unit.text][unit.start : unit.end])
-    return ExtractiveSummary(text, tuple(spans), score)
+    return text

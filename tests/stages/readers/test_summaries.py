@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leporello.models.locate import locate
 from leporello.models.weights import ModelFolder
-from leporello.readers.embedded.summaries import NOTHING, Summariser
+from leporello.readers.embedded.summaries import NOTHING, Summariser, text_of
 from leporello.readers.embedded.summary_units import clean, word_count
 from leporello.text.english.questions import Wanted, wanted
 from leporello.text.english.terms import is_script
@@ -47,33 +47,38 @@ def test_a_summary_has_slices_in_order(
     texts: list[str], question: str, data: st.DataObject
 ) -> None:
     words = data.draw(st.none() | st.integers(1, 40))
-    summary = summariser().summarise(texts, question, words=words)
-    pieces = [clean(texts[text][start:end]) for text, start, end in summary.spans]
-    assert summary.text.split() == " ".join(pieces).split()
-    assert all(0 <= start < end <= len(texts[text]) for text, start, end in summary.spans)
-    for before, after in pairwise(summary.spans):
+    units, score = summariser().select(texts, question, words=words)
+    spans: list[tuple[int, int, int]] = []
+    for number, unit in enumerate(units):
+        if unit.name != (0, 0) and unit.paragraph not in {u.paragraph for u in units[:number]}:
+            spans.append((unit.text, *unit.name))
+        spans.append((unit.text, unit.start, unit.end))
+    pieces = [clean(texts[text][start:end]) for text, start, end in spans]
+    assert text_of(texts, units).split() == " ".join(pieces).split()
+    assert all(0 <= start < end <= len(texts[text]) for text, start, end in spans)
+    for before, after in pairwise(spans):
         assert (before[0], before[2]) <= (after[0], after[1])
     if words is not None:
         assert sum(map(word_count, pieces)) <= words
-    assert summary == summariser().summarise(texts, question, words=words)
-    assert (summary.score == NOTHING) == (not summary.text)
+    assert (units, score) == summariser().select(texts, question, words=words)
+    assert (score == NOTHING) == (not units)
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["\n \n", "..."], ["{vocalsound} !"]])
 def test_texts_without_words_have_an_empty_summary(texts: list[str]) -> None:
-    summary = summariser().summarise(texts, "What?")
-    assert (summary.text, summary.spans, summary.score) == ("", (), NOTHING)
+    assert summariser().select(texts, "What?") == ([], NOTHING)
 
 
 def test_turns_keep_their_speakers_and_lose_their_marks() -> None:
-    summary = summariser().summarise([MEETING], "What did they say about the battery?", words=40)
-    assert summary.text.splitlines() == [
+    question = "What did they say about the battery?"
+    battery, score = summariser().select([MEETING], question, words=40)
+    assert text_of([MEETING], battery).splitlines() == [
         "Ann: The battery of the remote should last for two years at least , I think .",
         "Ben: Then a solar cell is too weak , so we need a kinetic battery in the remote .",
     ]
-    canteen = summariser().summarise([MEETING], "What was said about the canteen?", words=14)
-    assert canteen.text.startswith("Cleo: ")
-    assert summary.score > summariser().summarise([MEETING], "Why is the orbit decaying?").score
+    canteen, _ = summariser().select([MEETING], "What was said about the canteen?", words=14)
+    assert text_of([MEETING], canteen).startswith("Cleo: ")
+    assert score > summariser().select([MEETING], "Why is the orbit decaying?")[1]
 
 
 # Questions, some of them with an instruction after a bar.
