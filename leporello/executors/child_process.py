@@ -17,6 +17,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
+from json import dumps, loads  # by name: a stage may replace functions of modules
 from mmap import mmap
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -24,8 +25,9 @@ from time import monotonic
 
 from leporello.core.environment.platform import die_with_parent, kill_marked, unnamed_file
 from leporello.core.environment.process import open_standard_streams
-from leporello.engine.failures import OUTSIDE, OVERDUE
+from leporello.engine.failures import OUTSIDE, OVERDUE, Phase
 from leporello.executors.channel import Channel, InvalidMessageError, dump
+from leporello.executors.interface import Death
 
 INTERVAL = 0.2  # seconds to wait for messages, between checks of the workers
 _MAIN = "from leporello.executors.worker import main; main()"
@@ -34,6 +36,32 @@ _TO_TRANSFER = 10  # seconds in which a process must take a message, or complete
 # The socket closes shortly before the status exists, and the status names the signal.
 _PATIENCE = 0.2  # seconds to wait for a process that has closed its socket
 _MARK = "LEPORELLO_CHILD"  # environment variable that the processes of a child inherit
+
+
+class SharedMemory:
+    """Memory that a worker shares with its parent, which reads it after the worker's death.
+
+    Not messages: a stopped worker sends none, and each call of a stage writes here.
+    """
+
+    SIZE = 1024  # bytes
+
+    def __init__(self, file: int) -> None:
+        """Maps an open file of `SIZE` bytes."""
+        self._memory = mmap(file, self.SIZE)
+        self.late_at = memoryview(self._memory)[:8].cast("d")  # one number; see `be_watched`
+
+    def start(self, shard: int, phase: Phase) -> None:
+        """Stores that an operation on a shard is started."""
+        line = dumps((shard, *phase)).encode() + b"\n"
+        self._memory[8 : 8 + len(line)] = line
+
+    def death(self, cause: str) -> Death:
+        """Returns the death of the worker, with the operation that it started last."""
+        with suppress(ValueError):  # it started none
+            shard, *phase = loads(self._memory[8:].partition(b"\n")[0])
+            return Death(cause, shard, tuple(phase))
+        return Death(cause)
 
 
 class WorkerProcess:
@@ -56,9 +84,8 @@ class WorkerProcess:
         token = uuid.uuid4().hex
         self._mark = f"{_MARK}={token}"
         with child_socket, unnamed_file() as file:
-            file.truncate(8)
-            # Not a message: a stopped worker sends none, and each call of a stage writes here.
-            self._late_at = memoryview(mmap(file.fileno(), 8)).cast("d")
+            file.truncate(SharedMemory.SIZE)
+            self._memory = SharedMemory(file.fileno())
             files = child_socket.fileno(), file.fileno()
             # Not `multiprocessing`, which runs the user's script again in each child (decision 11).
             self._process = subprocess.Popen(  # noqa: S603 -- this project's own code
@@ -100,14 +127,14 @@ class WorkerProcess:
             try:
                 self._message = self._channel.take()
             except InvalidMessageError:
-                self._message = dump(("died", "sent an invalid message"))
+                self._message = self._died("sent an invalid message")
             except (EOFError, OSError):
                 cause = self._cause()
-                self._message = dump(("died", OVERDUE if self._is_late() else cause))
+                self._message = self._died(OVERDUE if self._is_late() else cause)
         # From outside: a stopped process runs neither its alarm nor faulthandler's thread.
         if self._message is None and self._is_late(OUTSIDE):
             self.end()
-            self._message = dump(("died", OVERDUE))
+            self._message = self._died(OVERDUE)
         return self._message is not None
 
     def receive(self) -> bytes:
@@ -129,7 +156,10 @@ class WorkerProcess:
 
     def _is_late(self, grace: float = 0.0) -> bool:
         """Returns whether the worker has been late for some seconds; see `be_watched`."""
-        return 0 < self._late_at[0] < monotonic() - grace
+        return 0 < self._memory.late_at[0] < monotonic() - grace
+
+    def _died(self, cause: str) -> bytes:
+        return dump(("died", self._memory.death(cause)))
 
     def _cause(self) -> str:
         """Returns how the process ended; kills it if it only closed its socket."""
@@ -150,11 +180,6 @@ def connected() -> Channel:
     end_with_parent()
     show_log()
     return Channel(socket.socket(fileno=int(sys.argv[1])))
-
-
-def shared_number() -> memoryview[float]:
-    """Returns the memory that this worker process shares with its parent; see `be_watched`."""
-    return memoryview(mmap(int(sys.argv[2]), 8)).cast("d")
 
 
 def end_with_parent() -> None:

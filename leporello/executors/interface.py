@@ -3,6 +3,7 @@
 import os
 import platform
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -18,6 +19,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import JSON
 from leporello.engine.database import StoreCounts
+from leporello.engine.failures import OVERDUE, TRIES, Phase
 from leporello.engine.limits import Limits
 from leporello.engine.reading import ReadStatistics
 from leporello.engine.task_examples import no_answer_of, normalizer_of
@@ -39,7 +41,6 @@ class JobGroupSpec:
     limits: Limits
     cache: Path | None  # directory of the cache; None disables caching
     selectors: int  # number of processes per worker that chunk and retrieve ahead of its reader
-    driver: str  # token of the process that distributes shards; differs each time it is started
     remote: RemoteRun | None = None  # of which the directory is a copy; None for a local run
     # Task as an object, which stays in this process. Training validates on a part of a declared
     # task, which no other process could build from `task`.
@@ -77,6 +78,15 @@ class JobGroupSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Death:
+    """Death of a worker."""
+
+    cause: str
+    shard: int = -1  # number of the shard of the operation that it started last
+    phase: Phase = ()  # this operation; empty if it is unknown
+
+
+@dataclass(frozen=True, slots=True)
 class ShardOrder:
     """A shard for a worker to run."""
 
@@ -85,8 +95,20 @@ class ShardOrder:
     sizes: Mapping[str, int] = field(default_factory=dict)  # micro-batch sizes of the reader
     retry: bool = False  # whether failed examples run again
     budgets: Mapping[str, SharedBudget] = field(default_factory=dict)  # of all workers, by role
+    attempt: int = 1  # number of the attempt, from 1
     cause: str = ""  # cause of death of the last worker that ran the shard; empty if none has died
-    blame: int = 1  # number of deaths that this death counts as
+    # Number of deaths that count, by the operation that was started last.
+    deaths: Counter[Phase] = field(default_factory=Counter)
+
+    def after(self, death: Death, *, is_alone: bool) -> Self:
+        """Returns the order for the next worker; `is_alone` is whether the worker had no other."""
+        deaths, phase = self.deaths.copy(), death.phase if death.shard == self.shard.number else ()
+        # A call that exceeded its limit would do so again: no retry. With several open shards,
+        # which of them it belongs to is unknown.
+        blame = TRIES if death.cause == OVERDUE and is_alone else 1
+        # Without blame if another shard's operation was the last; its reads run one at a time, too.
+        deaths[phase] += blame if phase or not death.phase else 0
+        return replace(self, attempt=self.attempt + 1, cause=death.cause, deaths=deaths)
 
 
 # Asks a worker for the micro-batch sizes that its readers determine, which takes their models.

@@ -3,17 +3,16 @@
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from leporello.core.errors import Stopped, UserError
-from leporello.engine.failures import OVERDUE, TRIES
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.channel import dump, load
-from leporello.executors.interface import ShardOrder, ShardResult
+from leporello.executors.interface import Death, ShardOrder, ShardResult
 
 _CONTENTS: Mapping[str, type] = {
-    "more": str, "progress": ProgressCounts, "result": ShardResult, "failed": str, "died": str,
+    "more": str, "progress": ProgressCounts, "result": ShardResult, "failed": str, "died": Death,
 }  # fmt: skip
 
 
@@ -57,7 +56,7 @@ class PoolWorker:
         except Exception:  # a stage may write to the socket
             is_valid = False
         if not is_valid or (kind == "result" and answer.shard not in self.orders):
-            return "died", "sent an invalid message"
+            return "died", Death("sent an invalid message")
         self.waits = kind == "more"
         if self.waits:
             self.name = answer
@@ -90,7 +89,7 @@ class Pool:
     """Runs shards in workers, which end with this context manager; replaces workers that die.
 
     A worker requests one order at a time. If it dies, its unfinished orders are sent again, and
-    the death counts against the operation that it started last (`AttemptLog`).
+    the death counts against the operation that it started last.
     """
 
     def __init__(self, place: Workplace, check: Callable[[], None]) -> None:
@@ -181,26 +180,23 @@ class Pool:
                 self._end(UserError(answer))
         self._call(self._check)
 
-    def _replace(self, worker: PoolWorker, cause: str) -> Iterator[ShardResult]:
+    def _replace(self, worker: PoolWorker, death: Death) -> Iterator[ShardResult]:
         """Removes one dead worker, and queues its orders again."""
         self._workers.remove(worker)
         worker.link.end()
         # Deaths without an order count against no example, so a limit here must end the restarts.
         self._idle_deaths += not worker.orders
         if self._idle_deaths == self._place.tries:
-            death = f"a worker process {cause} before it started a shard, {self._idle_deaths} times"
-            self._end(UserError(f"{death}; {self._place.advice}"))
+            fact = f"{death.cause} before it started a shard, {self._idle_deaths} times"
+            self._end(UserError(f"a worker process {fact}; {self._place.advice}"))
         if not self._ending:
-            # A call that exceeded its limit would do so again: no retry. With several open
-            # shards, which of them it belongs to is unknown.
-            blame = TRIES if cause == OVERDUE and len(worker.orders) == 1 else 1
+            is_alone = len(worker.orders) == 1
             # Reversed and in front of the queue, so that shards keep their order.
             self._queue.extendleft(
-                replace(order, cause=cause, blame=blame)
-                for order in reversed(worker.orders.values())
+                order.after(death, is_alone=is_alone) for order in reversed(worker.orders.values())
             )
         for shard in worker.orders:
-            yield ShardResult(shard, outcome="died", worker=worker.name, error=cause)
+            yield ShardResult(shard, outcome="died", worker=worker.name, error=death.cause)
 
     def _call(self, action: Callable[[], None]) -> None:
         """Calls a function whose exception ends the run."""

@@ -1,15 +1,15 @@
 """Runs one shard for all pipelines of a batch."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic  # by name: a stage may replace functions of `time`
 
 from leporello.core.environment.platform import peak_memory
 from leporello.core.errors import UserError
 from leporello.engine.database import StoreCounts, StoreKey
-from leporello.engine.failures import OVERDUE, TRIES, Attempts
-from leporello.engine.limits import AttemptLog
+from leporello.engine.failures import OVERDUE, TRIES, Attempts, Phase
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders, restore_batch_sizes
 from leporello.engine.rounds import Rounds
@@ -40,15 +40,13 @@ class ShardRun:
         pipelines: Pipelines,
         order: ShardOrder,
         listener: Listener,
-        log: AttemptLog | None,
         slots: Slots | None,
+        record: Callable[[int, Phase], None] | None,
     ) -> None:
-        """Opens the stores that earlier workers left."""
-        self.order, self.log = order, log
+        """Opens the stores that earlier workers left; see `ShardWorker` for `record`."""
+        self.order, self._record = order, record
         self._pipelines, self._listener, self._slots = pipelines, listener, slots
         self._started = monotonic()
-        if log:
-            log.open(order.blame)
         self._task_attempts = self._attempts(_TASK)
         self._check_deaths()
         self._lanes = [self._lane(place) for place in order.pipelines]
@@ -87,9 +85,8 @@ class ShardRun:
         return _Lane(place, rounds, store, len(store.done))
 
     def _attempts(self, place: int) -> Attempts:
-        if self.log is None:
-            return Attempts(place)
-        attempts = Attempts(place, self.log.deaths, self.log.record)
+        record = self._record and partial(self._record, self.order.shard.number)
+        attempts = Attempts(place, self.order.deaths, record)
         if cause := self.order.cause:
             attempts.cause = cause if cause == OVERDUE else f"its process {cause} each time"
         return attempts
@@ -104,7 +101,7 @@ class ShardRun:
         # An enricher uses the reader of this process.
         enriches = any(lane.rounds.stages.enricher is not None for lane in self._lanes)
         # After a death this process selects itself: the log must name the operation that killed it.
-        if selectors and not enriches and not (self.log and self.log.deaths):
+        if selectors and not enriches and not self.order.deaths:
             for document, selected in selectors.select(self._opened()):
                 self._add(document, selected)
             return
@@ -154,10 +151,7 @@ class ShardRun:
             store = lane.store
             lane.share.counts = StoreCounts(len(store.done), len(store.failed), store.key)
         self._publish()
-        result = self.result()
-        if self.log:
-            self.log.close(finished=True)
-        return result
+        return self.result()
 
     def _publish(self) -> None:
         # Only whole files, since an object store cannot append.
@@ -172,8 +166,6 @@ class ShardRun:
             lane.store.close()
         with suppress(UserError):  # the error that ended the shard is reported instead
             self._publish()
-        if self.log:
-            self.log.close(finished=False)
 
     def result(self, outcome: str = "finished", error: str = "") -> ShardResult:
         """Returns the result of the shard so far."""
@@ -182,7 +174,7 @@ class ShardRun:
             lane.share.reading = lane.rounds.readers.statistics
         return ShardResult(
             shard=self.order.shard.number,
-            attempt=self.log.attempt if self.log else 1,
+            attempt=self.order.attempt,
             outcome=outcome,
             seconds=monotonic() - self._started,
             pipelines={lane.place: lane.share for lane in self._lanes},

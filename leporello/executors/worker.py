@@ -21,13 +21,12 @@ from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
 from leporello.core.protocols import SharesLimits
 from leporello.core.secrets import redact
-from leporello.engine.failures import be_watched, error_text
-from leporello.engine.limits import AttemptLog
+from leporello.engine.failures import Phase, be_watched, error_text, set_late
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders, batch_sizes
 from leporello.engine.slots import Slots
 from leporello.executors.channel import Channel, load
-from leporello.executors.child_process import connected, shared_number
+from leporello.executors.child_process import SharedMemory, connected
 from leporello.executors.interface import (
     FIND_SIZES,
     JobGroupSpec,
@@ -47,15 +46,18 @@ class ShardWorker:
     """Runs shards of one batch."""
 
     def __init__(
-        self, spec: JobGroupSpec, listener: Listener, connected: Callable[[], None] | None = None
+        self,
+        spec: JobGroupSpec,
+        listener: Listener,
+        record: Callable[[int, Phase], None] | None = None,
     ) -> None:
         """Builds the pipelines; models load on first use.
 
-        `connected` is called before each operation, and ends a process without a driver. It is None
-        in the driver's process, which needs no log of operations either: all of it dies together.
+        `record` is called before each operation, with its shard. It is None in the driver's
+        process, which nobody survives who could count its death.
         """
         self.pipelines = Pipelines(spec)
-        self._listener, self._connected = listener, connected
+        self._listener, self._record = listener, record
         self._open_runs: list[ShardRun] = []
         self._opening_shard: int | None = None
         self._spent: dict[str, Ledger] = {}
@@ -92,6 +94,7 @@ class ShardWorker:
             for run in self._open_runs:
                 run.close()
             self._open_runs.clear()
+            set_late(None)  # the worker may wait for its next shard
             with suppress(Stopped):  # already reported
                 self._listener.flush()
 
@@ -111,11 +114,7 @@ class ShardWorker:
             return
         for role, budget in order.budgets.items():
             self._stages.readers[role].share_limits(budget.workers, budget.share)
-        log = None
-        if self._connected is not None:
-            path = self.pipelines.files(0).attempts(order.shard.number)
-            log = AttemptLog(path, self.pipelines.spec.driver, self._connected)
-        run = ShardRun(self.pipelines, order, self._listener, log, self._slots)
+        run = ShardRun(self.pipelines, order, self._listener, self._slots, self._record)
         self._open_runs.append(run)
         self._opening_shard = None
         run.admit(self._selectors)
@@ -142,6 +141,7 @@ class ShardWorker:
 
     def _finish(self, run: ShardRun) -> ShardResult:
         result = run.finish()
+        set_late(None)  # the worker may wait for its next shard
         result.spent = self._newly_spent()
         self._open_runs.remove(run)
         self._listener.flush()  # report counts before the result
@@ -225,7 +225,7 @@ class _DriverConnection:
     """Messages between this worker and its driver."""
 
     def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+        self._channel, self._memory = channel, SharedMemory(int(sys.argv[2]))
 
     def run(self, data: bytes) -> None:
         """Requests orders and sends their results, until the driver closes the connection."""
@@ -235,9 +235,9 @@ class _DriverConnection:
             _log_to_file(RunDirectory(folder).worker_log(this_worker()))
             report = partial(self._send, "progress")
             listener = Listener(report, self._check, spec.report_every)
-            worker = ShardWorker(spec, listener, self._channel.check)
+            worker = ShardWorker(spec, listener, self._record)
             if (timeout := spec.limits.example_timeout) is not None:
-                be_watched(shared_number(), timeout)
+                be_watched(self._memory.late_at, timeout)
         except UserError as error:
             self._send("failed", str(error))
             return
@@ -255,6 +255,11 @@ class _DriverConnection:
                 raise Stopped("")
             else:  # no more orders now: finish the open shards
                 return
+
+    def _record(self, shard: int, phase: Phase) -> None:
+        # First: a stage that closes the connection ends this process during its own operation.
+        self._channel.check()
+        self._memory.start(shard, phase)
 
     def _check(self) -> None:
         if (message := self._channel.take()) is not None and load(message) == "stop":

@@ -50,10 +50,6 @@ class JobFiles:
         """Returns the path of a shard's store."""
         return self.stores / f"{shard:05}{_STORE}"
 
-    def attempts(self, shard: int) -> Path:
-        """Returns the log of attempts at a shard, which exists while a worker runs it."""
-        return self.stores / f"{shard:05}.attempts"
-
     @property
     def later(self) -> Path:
         """Statistics of metrics that are computed after all reads, one line per example."""

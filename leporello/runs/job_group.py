@@ -2,7 +2,6 @@
 
 import json
 import logging
-import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -205,8 +204,6 @@ class JobGroup:
             limits=context.limits,
             cache=context.cache.root if context.cache else None,
             selectors=job.placement.selectors,
-            # New at each start: deaths under an earlier driver do not count.
-            driver=secrets.token_hex(8),
             remote=context.remote,
             # Workers build the task again: an object of a plug-in may not survive pickling.
             built=job.source if job.placement.workers == 0 else None,

@@ -15,10 +15,13 @@ from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Combination, Document, Example, Hit, Output, Read
 from leporello.engine import failures, reading
-from leporello.engine.failures import TRIES, Attempts, ExampleError, Phase
-from leporello.engine.limits import AttemptLog, Limits
+from leporello.engine.failures import OVERDUE, TRIES, Attempts, ExampleError, Phase
+from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import rows_of
 from leporello.executors.channel import Channel
+from leporello.executors.child_process import SharedMemory
+from leporello.executors.interface import Death, ShardOrder
+from leporello.jobs.shards import Shard
 
 CAUSE = Attempts().cause
 WINDOW: Phase = ("window", 0, 2, 0)
@@ -28,74 +31,53 @@ class DiedError(BaseException):
     """Simulates the death of a worker."""
 
 
-def log_in(folder: Path, **options: Any) -> AttemptLog:
-    defaults = {"driver": "first", "connected": lambda: None}
-    return AttemptLog(folder / "stores" / "00000.attempts", **{**defaults, **options})
+def test_a_death_names_the_last_operation(tmp_path: Path) -> None:
+    """A worker shares the memory with its parent; before the first operation it is unknown."""
+    path = tmp_path / "memory"
+    path.write_bytes(bytes(SharedMemory.SIZE))
+    with path.open("r+b") as file:
+        worker, parent = SharedMemory(file.fileno()), SharedMemory(file.fileno())
+    assert parent.death("was lost") == Death("was lost")
+    worker.start(3, ("select", 0, 1000))
+    worker.start(4, ("load", 0))
+    worker.late_at[0] = 7.5
+    assert parent.death("was lost") == Death("was lost", 4, ("load", 0))
+    assert parent.late_at[0] == 7.5
 
 
-def died(folder: Path, *phases: Phase, **options: Any) -> Counter[Phase]:
-    """Starts an attempt and any operations, and dies; returns the deaths that counted before."""
-    log = log_in(folder, **options)
-    log.open()
-    for phase in phases:
-        log.record(phase)
-    log.close(finished=False)  # as at the end of the process
-    return log.deaths
-
-
-def test_a_death_counts_against_the_last_operation(tmp_path: Path) -> None:
-    assert not died(tmp_path, ("select", 0, 1), WINDOW)
-    assert died(tmp_path, WINDOW) == {WINDOW: 1}
-    assert died(tmp_path, ("combine", 0, 3)) == {WINDOW: 2}
-    log = log_in(tmp_path)
-    log.open()
-    assert (log.attempt, log.deaths) == (4, {WINDOW: 2, ("combine", 0, 3): 1})
-    log.close(finished=True)
-    assert not [*log.path.parent.iterdir()]
-    assert not died(tmp_path)
-
-
-def test_a_stage_that_closes_the_connection_is_blamed(tmp_path: Path) -> None:
+def test_a_stage_that_closes_the_connection_is_blamed() -> None:
     """The next operation is not started; otherwise it would be the last one."""
     socket_of_worker, socket_of_driver = socket.socketpair()
-    log = log_in(tmp_path, connected=Channel(socket_of_worker).check)
-    log.open()
+    channel = Channel(socket_of_worker)
     with socket_of_worker, socket_of_driver:
-        log.record(WINDOW)
+        channel.check()
     with pytest.raises(EOFError):
-        log.record(("combine", 0, 3))
-    log.close(finished=False)
-    assert died(tmp_path) == {WINDOW: 1}
+        channel.check()
 
 
-def test_deaths_before_any_operation_or_under_another_driver_do_not_count(tmp_path: Path) -> None:
-    """The run was killed from outside; earlier deaths still count."""
-    died(tmp_path)
-    assert not died(tmp_path)
-    died(tmp_path, WINDOW)
-    assert died(tmp_path, WINDOW) == {WINDOW: 1}
-    assert died(tmp_path, driver="second") == {WINDOW: 1}
-    died(tmp_path, WINDOW, driver="second")
-    assert died(tmp_path, driver="second") == {WINDOW: 2}
+def deaths(*died: Death, shard: int = 0, is_alone: bool = True) -> dict[Phase, int]:
+    """Returns the deaths that count for a shard after some deaths of its workers."""
+    order = ShardOrder(Shard(shard, 0, 0, ()), (0,))
+    for death in died:
+        order = order.after(death, is_alone=is_alone)
+    assert order.attempt == 1 + len(died)
+    return {**order.deaths}
 
 
-def test_an_exceeded_deadline_counts_as_all_tries(tmp_path: Path) -> None:
+def test_a_death_counts_against_the_last_operation_of_its_shard() -> None:
+    """With other open shards their reads run one at a time; an unknown operation counts for all."""
+    select = Death("died", 0, ("select", 0, 1))
+    assert deaths(select, select) == {("select", 0, 1): 2}
+    assert deaths(select, Death("died", 0, WINDOW)) == {("select", 0, 1): 1, WINDOW: 1}
+    assert deaths(select, shard=1) == {(): 0}
+    assert deaths(Death("was lost"), Death("was lost"), shard=1) == {(): 2}
+
+
+def test_an_exceeded_deadline_counts_as_all_tries() -> None:
     """It would be exceeded again, so the operation is not retried."""
-    died(tmp_path, WINDOW)
-    died(tmp_path, ("select", 0, 1))
-    log = log_in(tmp_path)
-    log.open(blame=TRIES)
-    log.close(finished=False)
-    assert log.deaths == {WINDOW: 1, ("select", 0, 1): TRIES}
-
-
-def test_a_truncated_line_counts_as_not_started(tmp_path: Path) -> None:
-    """It does not damage the lines after it."""
-    died(tmp_path, ("select", 0, 1), WINDOW)
-    path = log_in(tmp_path).path
-    path.write_bytes(path.read_bytes()[:-3])
-    assert died(tmp_path, WINDOW) == {("select", 0, 1): 1}
-    assert died(tmp_path) == {("select", 0, 1): 1, WINDOW: 1}
+    late = Death(OVERDUE, 0, WINDOW)
+    assert deaths(late) == {WINDOW: TRIES}
+    assert deaths(late, is_alone=False) == {WINDOW: 1}
 
 
 @dataclass

@@ -5,6 +5,7 @@ Workers on other machines require a part of the environment of the driver: varia
 
 import os
 import platform
+import secrets
 import shutil
 import sys
 import threading
@@ -22,7 +23,7 @@ from leporello.core.annotations import declared_files, declared_variables
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.executors.channel import dump
 from leporello.executors.child_process import INTERVAL, WorkerProcess, show_log
-from leporello.executors.interface import JobGroupSpec
+from leporello.executors.interface import Death, JobGroupSpec
 from leporello.executors.pool import WorkerLink, Workplace
 from leporello.executors.ray.cluster import check_capacity, connected, resolved, worker_resources
 
@@ -85,7 +86,7 @@ class RayWorkers(Workplace):
             nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
             self._placement, self.workers = resolved(self._placement, total)
             check_capacity(self._placement, nodes)
-            token = Path(self._spec.directory, f".ray-{self._spec.driver}")
+            token = Path(self._spec.directory, f".ray-{secrets.token_hex(8)}")
             token.touch()
             opening.callback(token.unlink, missing_ok=True)
             shared = None if self._spec.remote else token  # at a URL each machine has its own copy
@@ -137,7 +138,8 @@ class _ActorLink:
         try:
             message: bytes = ray.get(self.answer)
         except ray.exceptions.RayError as error:
-            return dump(("died", f"was lost ({str(error).strip().partition(chr(10))[0]})"))
+            cause = f"was lost ({str(error).strip().partition(chr(10))[0]})"
+            return dump(("died", Death(cause)))
         self.answer = self._actor.receive.remote()
         return message
 
