@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json import dumps  # by name: a stage may replace functions of modules
 from operator import attrgetter
 from time import monotonic  # by name: a stage may replace functions of `time`
@@ -18,7 +18,7 @@ from leporello.config import Pipeline
 from leporello.core.calls.contracts import WrongCountError, batching_of, load_models
 from leporello.core.calls.derived import content_of
 from leporello.core.calls.stage_calls import read as call_reader
-from leporello.core.errors import ReadError, UserError
+from leporello.core.errors import ReadError
 from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON, CacheProtocol, Document, Index, Output, Read, Reply
 from leporello.engine.failures import (
@@ -74,11 +74,11 @@ class BatchReader:
     cache: CacheProtocol | None = None
     timeout: float | None = None  # seconds allowed per read of a call; None sets no limit
     attempts: Attempts = field(default_factory=Attempts)  # log of started operations
+    is_timed: bool = False  # whether outputs contain their seconds, for a budget
     # Statistics of the reads so far.
     statistics: ReadStatistics = field(default_factory=ReadStatistics)
     # Notes, by index, on reads of the last batch that succeeded only in smaller batches.
     cured: dict[int, str] = field(default_factory=dict)
-    _halved: bool = False  # whether a batch was split, so its outputs are not cached
     _loaded: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -111,8 +111,21 @@ class BatchReader:
                 load_models(self.reader)
             self._loaded = True
 
-    def read(self, batch: Sequence[Read]) -> list[Reply]:
-        """Returns one reply per read; raises UserError for a mistake such as a missing model."""
+    def read(self, batch: Sequence[Read], *, in_slot: bool = False) -> list[Reply]:
+        """Returns one reply per read; raises UserError for a mistake such as a missing model.
+
+        `in_slot` is set in threads of `Slots`, which limits the time of the read itself.
+        """
+        start = monotonic()
+        replies = self._replies(batch, in_slot)
+        if not self.is_timed:
+            return replies
+        # Stored with each output: a resumed shard then refuses the same reads for lack of seconds.
+        # Each read of a batch is charged an equal share (decision 47).
+        seconds = (monotonic() - start) / len(batch)
+        return [replace(r, seconds=seconds) if isinstance(r, Output) else r for r in replies]
+
+    def _replies(self, batch: Sequence[Read], in_slot: bool) -> list[Reply]:
         # Whole batches: an answer cached by prompt would leave a smaller batch for the others, and
         # other numbers than a run without the cache (decision 10).
         key = self._cache_key(batch)
@@ -121,34 +134,16 @@ class BatchReader:
             return replies
         # Before the clock starts, so that tokens per second do not depend on the time to load.
         self.load()
-        started, before, self._halved = monotonic(), self._packed(), False
-        replies = self._read(batch)
+        started, before = monotonic(), self._packed()
+        replies = self._read(batch, None if in_slot else self.timeout)
         packed = self._packed() - before
         self._count(replies, monotonic() - started, packed)
-        # A smaller batch can change the last digits, so its outputs are not cached (decision 10).
-        if key and self.cache and not self._halved and not packed["halvings"]:
-            self.cache.put("outputs", key, _cache_entry(batch, replies))
+        # Errors are often temporary, and a smaller batch can change the last digits (decision 10).
+        is_whole = not self.cured and not packed["halvings"]
+        if key and self.cache and is_whole and all(isinstance(r, Output) for r in replies):
+            rows: Index = {"rows": [*map(output_row, batch, replies)]}
+            self.cache.put("outputs", key, rows)
         return replies
-
-    def read_one(self, read: Read) -> Reply:
-        """Returns the reply to one read; may be called from several threads at once."""
-        # By read, which is safe here: slots are only for readers whose answers ignore their batch.
-        key = self._cache_key([read])
-        if replies := self._cached(key, [read]):
-            return replies[0]
-        started = monotonic()
-        try:
-            reply: Reply = call_reader(self.reader, [read])[0]
-        except UserError:
-            raise
-        except BaseException as error:  # a plug-in may call `sys.exit`
-            reply = read_error(error)
-        with self._lock:
-            self._count([reply], monotonic() - started, Counter())
-        # Errors are not cached, because those of a server are often temporary.
-        if key and self.cache and isinstance(reply, Output):
-            self.cache.put("outputs", key, _cache_entry([read], [reply]))
-        return reply
 
     def _cache_key(self, batch: Sequence[Read]) -> Mapping[str, JSON] | None:
         """Returns the inputs that determine the outputs of a batch; None if they are unknown."""
@@ -175,24 +170,24 @@ class BatchReader:
         batching = batching_of(self.reader)
         return Counter(batching.counts() if batching else {})
 
-    def _read(self, reads: Sequence[Read], first: int = 0) -> list[Reply]:
+    def _read(self, reads: Sequence[Read], timeout: float | None, first: int = 0) -> list[Reply]:
         """Reads a batch, or its part from index `first`; halves it until faults are isolated."""
-        # A batch takes about as long as its reads together, so each read's time counts.
-        limit = None if self.timeout is None else self.timeout * len(reads)
         try:
-            with time_limit(limit):
+            # A batch takes about as long as its reads together, so each read's time counts.
+            with time_limit(timeout and timeout * len(reads)):
                 return [*call_reader(self.reader, reads)]
         except WrongCountError as error:  # a bug of the class: smaller batches fail, too
             return [read_error(error)] * len(reads)
         except BaseException as error:  # a plug-in may call `sys.exit`
             if is_passed_on(error):
                 raise
-            self._halved, failure = True, read_error(error)
+            failure = read_error(error)
             if len(reads) == 1:
                 return [failure]
             # Halving isolates one faulty read of 32 in 11 calls; single reads would take 33.
             half = len(reads) // 2
-            replies = self._read(reads[:half], first) + self._read(reads[half:], first + half)
+            replies = self._read(reads[:half], timeout, first)
+            replies += self._read(reads[half:], timeout, first + half)
             if not any(isinstance(reply, ReadError) for reply in replies):  # no single read fails
                 # Not rescued silently: such a fault depends on the batch, so the run ends with
                 # status 1, unless only memory was missing (decision 40).
@@ -202,15 +197,15 @@ class BatchReader:
 
     def _count(self, replies: Sequence[Reply], seconds: float, packed: Counter[str]) -> None:
         outputs = [reply for reply in replies if isinstance(reply, Output)]
-        self.statistics.add(
-            ReadStatistics(
-                seconds,
-                len(replies),
-                input_tokens=sum(output.input_tokens for output in outputs),
-                output_tokens=sum(output.output_tokens for output in outputs),
-                packed=packed,
-            )
+        more = ReadStatistics(
+            seconds,
+            len(replies),
+            input_tokens=sum(output.input_tokens for output in outputs),
+            output_tokens=sum(output.output_tokens for output in outputs),
+            packed=packed,
         )
+        with self._lock:
+            self.statistics.add(more)
 
 
 @dataclass
@@ -227,7 +222,8 @@ class BatchReaders:
         self._by_role = {role: self._batch_reader(r) for role, r in self.stages.readers.items()}
 
     def _batch_reader(self, stage: object) -> BatchReader:
-        reader = BatchReader(stage, self.cache, self.timeout, self.attempts)
+        is_timed = self.stages.budget.seconds is not None
+        reader = BatchReader(stage, self.cache, self.timeout, self.attempts, is_timed)
         # One reader in several roles forms common batches and has one set of statistics.
         return self._by_stage.setdefault(id(stage), reader)
 
@@ -306,7 +302,3 @@ def _content_digest(document: Document) -> str:
         return hashlib.sha256(text.encode()).hexdigest()
 
     return document.memo("content digest", digest)
-
-
-def _cache_entry(reads: Sequence[Read], replies: Sequence[Reply]) -> Index:
-    return {"rows": [*map(output_row, reads, replies)]}

@@ -10,14 +10,14 @@ instead: every read is sent separately as soon as a slot is free.
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from time import monotonic  # by name: a stage may replace functions of `time`
 from typing import TypeAlias
 
 from leporello.core.errors import ReadError
-from leporello.core.records import Example, Output, Read, Reply
+from leporello.core.records import Example, Reply
 from leporello.engine.active_example import ActiveExample
 from leporello.engine.combining import CombinerRunner
 from leporello.engine.enriching import EnricherRunner
@@ -189,17 +189,16 @@ class Rounds:
         self._committed = monotonic()
 
     def _deliver(
-        self, places: Sequence[_Place], replies: Sequence[Reply], notes: Sequence[str]
+        self, places: Sequence[_Place], notes: Mapping[int, str], replies: Sequence[Reply]
     ) -> None:
         """Stores the outputs of a batch, and sends them to examples whose step is complete."""
+        rows = [
+            (example, index, reply, notes.get(n, ""))
+            for n, ((example, index), reply) in enumerate(zip(places, replies, strict=True))
+        ]
         # Stored before any combiner receives them, so a resumed shard replays them (decision 3).
-        self.store.add_batch(
-            [
-                (example.number, example.place + index, example.reads[index], reply, note)
-                for (example, index), reply, note in zip(places, replies, notes, strict=True)
-            ]
-        )
-        for (example, index), reply, note in zip(places, replies, notes, strict=True):
+        self.store.add_batch([(e.number, e.place + i, e.reads[i], *row) for e, i, *row in rows])
+        for example, index, reply, note in rows:
             example.reply(index, reply, note)
         for example in {example.number: example for example, _ in places}.values():
             if not example.unread:
@@ -216,7 +215,7 @@ class Rounds:
         replies = self._read(reader, places)
         self.listener.has_read(reader.statistics)
         self.store.set_sizes(self.readers.sizes)
-        self._deliver(places, replies, [reader.cured.get(n, "") for n in range(len(places))])
+        self._deliver(places, reader.cured, replies)
 
     def _next_batches(self) -> Iterator[tuple[BatchReader, list[_Place]]]:
         """Yields the batches of the next step; retried examples have separate batches."""
@@ -242,17 +241,6 @@ class Rounds:
         return alone, example.step
 
     def _read(self, reader: BatchReader, places: Sequence[_Place]) -> list[Reply]:
-        """Reads a batch; outputs contain its seconds if the budget limits seconds."""
-        start = monotonic()
-        replies = self._read_safely(reader, places)
-        if self.stages.budget.seconds is None:
-            return replies
-        # Stored with each output: a resumed shard then refuses the same reads for lack of seconds.
-        # Each read of a batch is charged an equal share (decision 47).
-        seconds = (monotonic() - start) / len(places)
-        return [replace(r, seconds=seconds) if isinstance(r, Output) else r for r in replies]
-
-    def _read_safely(self, reader: BatchReader, places: Sequence[_Place]) -> list[Reply]:
         """Reads a batch; if the batch has killed its workers, reads its reads one at a time."""
         example, index = places[0]
         deaths = self.attempts.begin("window", example.number, example.place + index)
@@ -281,25 +269,16 @@ class Rounds:
     def _submit(self, slots: Slots, example: ActiveExample) -> None:
         for index in [*example.unread]:
             reader = self.readers.of(example.reads[index].role)
-            read = partial(self._timed, reader, example.reads[index])
-            then = partial(self._deliver_one, example, index)
+            read = partial(reader.read, [example.reads[index]], in_slot=True)
+            then = partial(self._deliver, [(example, index)], {})
             if not self.attempts.deaths:
                 slots.submit(read, then)
                 continue
             # A worker has died on this shard: one read at a time reveals which read killed it.
             # Answers of readers with slots do not depend on their batch, so this costs only time.
             deaths = self.attempts.begin("read", example.number, example.place + index)
-            slots.submit(read if deaths < TRIES else partial(ReadError, self.attempts.cause), then)
+            if deaths >= TRIES:
+                read = partial(list, [ReadError(self.attempts.cause)])
+            slots.submit(read, then)
             while slots.waiting:
                 self.wait()
-
-    def _timed(self, reader: BatchReader, read: Read) -> Reply:
-        """Reads in a thread; the output contains its seconds if the budget limits seconds."""
-        start = monotonic()
-        reply = reader.read_one(read)
-        if self.stages.budget.seconds is None or not isinstance(reply, Output):
-            return reply
-        return replace(reply, seconds=monotonic() - start)
-
-    def _deliver_one(self, example: ActiveExample, index: int, reply: Reply) -> None:
-        self._deliver([(example, index)], [reply], [""])

@@ -7,22 +7,25 @@ longest answer of each batch. A free slot receives the next waiting read of any 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from time import monotonic  # by name: a stage may replace functions of `time`
+from typing import TypeAlias
 
 from leporello.core.errors import ReadError, UserError
 from leporello.core.records import Reply
+
+Replies: TypeAlias = Sequence[Reply]  # of one read
 
 _INTERVAL = 0.2  # seconds between checks for reads that take too long
 
 
 @dataclass(eq=False)
 class _PendingRead:
-    read: Callable[[], Reply]  # function that computes the reply, called in a thread
-    then: Callable[[Reply], None]  # function that receives the reply, called in the main thread
+    read: Callable[[], Replies]  # function that computes the reply, called in a thread
+    then: Callable[[Replies], None]  # function that receives the reply, called in the main thread
     started_at: float | None = None  # time at which a thread started the read; None before
     is_late: bool = False  # whether the read has timed out
     is_answered: bool = False  # whether a reply was delivered
@@ -42,7 +45,7 @@ class Slots:
         self._started: set[_PendingRead] = set()
         self._threads: list[threading.Thread] = []
         # Combiners and the store are not thread-safe: only the thread that calls `wait` uses them.
-        self._arrived: SimpleQueue[tuple[_PendingRead, Reply | BaseException]] = SimpleQueue()
+        self._arrived: SimpleQueue[tuple[_PendingRead, Replies | BaseException]] = SimpleQueue()
 
     def __enter__(self) -> Slots:
         return self
@@ -58,7 +61,7 @@ class Slots:
         # As many again in the queue, so a free slot never waits for the main thread to select.
         return self.waiting < 2 * self.count
 
-    def submit(self, read: Callable[[], Reply], then: Callable[[Reply], None]) -> None:
+    def submit(self, read: Callable[[], Replies], then: Callable[[Replies], None]) -> None:
         """Submits a read for the next free slot; `then` receives the reply, during `wait`."""
         # The run is ending; another read would cost money for an answer that nobody receives.
         if self._draining:
@@ -79,7 +82,7 @@ class Slots:
         while not self._arrived.empty():
             self._deliver(*self._arrived.get())
 
-    def _next(self) -> tuple[_PendingRead, Reply | BaseException]:
+    def _next(self) -> tuple[_PendingRead, Replies | BaseException]:
         """Returns the next reply; a read that takes too long has an error as its reply."""
         while True:
             with suppress(Empty):
@@ -90,7 +93,8 @@ class Slots:
                     # Python cannot end a thread: a late one is abandoned.
                     pending.is_late = True
                     self._start()  # replaces the blocked thread
-                    return pending, ReadError(f"TimeoutError: took longer than {self.timeout:g} s")
+                    fault = f"TimeoutError: took longer than {self.timeout:g} s"
+                    return pending, [ReadError(fault)]
 
     def _cancel(self) -> None:
         """Discards reads that have not started."""
@@ -111,7 +115,7 @@ class Slots:
         while pending := self._queue.get():
             pending.started_at = monotonic()
             self._started.add(pending)
-            reply: Reply | BaseException
+            reply: Replies | BaseException
             try:
                 reply = pending.read()
             except BaseException as error:  # raised again by `wait`
@@ -120,12 +124,12 @@ class Slots:
             if pending.is_late:  # another thread has replaced this one
                 return
 
-    def _deliver(self, pending: _PendingRead, reply: Reply | BaseException) -> None:
+    def _deliver(self, pending: _PendingRead, reply: Replies | BaseException) -> None:
         if pending.is_answered:  # this reply came too late
             return
         pending.is_answered = True
         self._started.discard(pending)
         self.waiting -= 1
-        if isinstance(reply, BaseException) and not isinstance(reply, ReadError):
+        if isinstance(reply, BaseException):
             raise reply
         pending.then(reply)
