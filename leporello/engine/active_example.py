@@ -1,16 +1,17 @@
-"""Example whose combiner runs: the combiner's generator, its requests and its reads."""
+"""Example whose combiner runs: its requests and reads, and then its prediction and scores."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from leporello.config import Pipeline
 from leporello.core.calls.budget import NO_BUDGET
-from leporello.core.calls.contracts import StageError, resumption, run_combiner
+from leporello.core.calls.contracts import StageError, run_combiner
 from leporello.core.calls.stage_calls import stage_call
 from leporello.core.notes import collect_notes
 from leporello.core.passages import flat_read, identity, stood_for
@@ -18,6 +19,8 @@ from leporello.core.records import (
     JSON,
     Combination,
     Example,
+    Fit,
+    Generates,
     Hit,
     Output,
     Prediction,
@@ -27,27 +30,66 @@ from leporello.core.records import (
     Search,
     Span,
 )
-from leporello.engine.failures import stage_errors
-from leporello.engine.requests import QuestionBudget, checked, reader_property
-from leporello.engine.results.finished import Call
+from leporello.engine.failures import TRIES, ExampleError, stage_errors, time_limit
+from leporello.engine.reading import BatchReaders
+from leporello.engine.requests import QuestionBudget, checked, reader_property, rounds_of
+from leporello.engine.results.finished import (
+    Call,
+    FinishedExample,
+    Scored,
+    empty_prediction,
+    prediction_of,
+)
 from leporello.engine.selection import Selection, select
+from leporello.engine.task_examples import Normalizer
 from leporello.engine.typed_answers import TypedAnswer, with_choices
+from leporello.metrics import Metric
+from leporello.metrics.own import OwnMetric, Verdicts, judgement, metrics_that_ask, statistics_of
 
-# Time limits apply to single calls, so they never end a generator that yields forever.
-_MOST_ROUNDS = 20_000  # per example: reading a book passage by passage takes some 5,000
 _MOST_REQUESTS = 200_000  # per example
+_NO_CONFIDENCE = "the answer has no confidence, so `abstain` never withholds it"
+
+
+@dataclass
+class Scoring:
+    """Metrics of a pipeline's examples, whose statistics are stored with each example."""
+
+    # Readers of the pipeline, whose time limit and log apply to combiners and metrics too.
+    readers: BatchReaders
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    normalise: Normalizer | None = None  # of the task
+
+    def __post_init__(self) -> None:
+        # Determined once, not per example: checks against a protocol are slow.
+        self.asking = metrics_that_ask(self.metrics) if self.metrics else {}
+        self._has_plug_in = any(isinstance(metric, OwnMetric) for metric in self.metrics.values())
+
+    def statistics(
+        self,
+        number: int,
+        prediction: Prediction,
+        example: Example,
+        verdicts: Verdicts | None = None,
+    ) -> Scored:
+        """Returns the statistics of an example; raises ExampleError if it cannot be scored."""
+        if not self.metrics:
+            return {}, {}
+        attempts = self.readers.attempts
+        if self._has_plug_in and attempts.begin("metric", number) >= TRIES:
+            raise ExampleError("metric", attempts.cause)
+        timeout = self.readers.timeout if self._has_plug_in else None
+        with stage_errors("metric"), time_limit(timeout):
+            return statistics_of(self.metrics, prediction, example, verdicts)
 
 
 @dataclass(eq=False)
 class ActiveExample:
-    """An example whose combiner has not returned yet."""
+    """An example that is not finished yet; `advance` runs it."""
 
+    scoring: Scoring
     number: int  # number of the example in its task
     example: Example  # example with its references and evidence, which most combiners do not see
-    stages: Pipeline  # stages of the pipeline, which answer requests without a read
-    hits: list[Hit]  # hits of the retriever, best first; `Search` adds more
-    combiner: Generator[Sequence[Request], list[Any], JSON]
-    unchunked: int  # number of characters that are in no chunk
+    selection: Selection | ExampleError
     reads: Sequence[Read] = ()  # reads of the current round of the combiner
     # Outputs or errors of these reads; None while a read has no reply.
     replies: list[Reply | None] = field(default_factory=list)
@@ -56,115 +98,136 @@ class ActiveExample:
     # Number of steps so far; a round has several if a budget must first learn a read's cost.
     step: int = -1
     calls: list[Call] = field(default_factory=list)  # reads of earlier rounds
+    hits: list[Hit] = field(default_factory=list)  # best first; `Search` adds more
     # Spans that the reader saw only as other text, such as a summary.
     stood_for: list[Span] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    value: JSON = None
-    finished: bool = False  # whether the combiner has returned
-    # Prediction, once the combiner has answered. Later reads judge it, outside the budget.
-    prediction: Prediction | None = None
-    _requests: Sequence[Request] = ()
-    _round: int = 0
-    _yields: int = 0
-    _request_count: int = 0
+    value: JSON = None  # value that the combiner returned
+    _requests: int = 0
 
     def __post_init__(self) -> None:
-        budget = self.stages.budget
-        self._budget = QuestionBudget(self.stages) if budget != NO_BUDGET else None
-
-    @classmethod
-    def create(
-        cls, stages: Pipeline, number: int, example: Example, selection: Selection
-    ) -> ActiveExample:
-        """Returns an example, with its gold, whose combiner is not started yet."""
-        # Without the gold, so that a plug-in cannot use the answer by mistake.
-        visible = example if stages.is_oracle else example.without_gold()
-        combiner = _combination(stages, visible, selection.hits)
-        active = cls(number, example, stages, selection.hits, combiner, selection.unchunked)
-        active.note((*example.document.notes, *selection.notes))
-        return active
+        self.stages: Pipeline = self.scoring.readers.stages
+        limited = self.stages.budget != NO_BUDGET
+        self._budget = QuestionBudget(self.stages) if limited else None
+        self._run = self._finished()
 
     @property
     def place(self) -> int:
         """Index of the current round's first read among all reads of the example."""
         return len(self.calls)
 
-    def judge(self, prediction: Prediction, judgement: Combination) -> None:
-        """Replaces the combiner by a generator of metrics, which `start` runs."""
-        self.prediction, self.combiner, self.finished = prediction, judgement, False
-
-    def start(self) -> None:
-        """Runs the combiner until its first reads or its return."""
-        self._run(partial(next, self.combiner))
-
-    def send(self) -> None:
-        """Sends the replies of a complete round, and runs the combiner until its next reads."""
-        replies = [reply for reply in self.replies if reply is not None]
-        self.calls += map(Call, [self._round] * len(replies), self.reads, replies)
-        reads = (request for request in self._requests if isinstance(request, Read))
-        for read, reply in zip(reads, replies, strict=True):
-            if isinstance(reply, Output):
-                self.stood_for += stood_for(read, reply.cut)
-        self._round += 1
-        queue = iter(replies)
-        answers = [next(queue) if isinstance(r, Read) else self._answer(r) for r in self._requests]
-        self._run(resumption(self.combiner, answers))
-
-    def next_step(self) -> None:
-        """Chooses the reads of the next step; a read beyond the budget gets an empty output."""
-        self.step += 1
-        waiting = [index for index, reply in enumerate(self.replies) if reply is None]
-        # Judges only score the answer, so their reads do not count (decision 47).
-        if self._budget is None or self.prediction is not None:
-            self.unread = dict.fromkeys(waiting)
-            return
-        for index in waiting:
-            is_admitted = self._budget.admit(self.reads[index])
-            if is_admitted:
-                self.unread[index] = None
-            elif is_admitted is False:
-                self.replies[index] = self._budget.refusal(self.reads[index])
+    def advance(self) -> FinishedExample | None:
+        """Runs until reads wait for replies; returns the example if it is finished instead."""
+        try:
+            next(self._run)
+        except StopIteration as stop:
+            finished: FinishedExample = stop.value
+            return finished
+        return None
 
     def reply(self, index: int, reply: Reply, note: str = "") -> None:
         """Stores the output or error of the read at an index, and its note unless that is empty."""
         self.replies[index] = reply
         del self.unread[index]
-        self.note([note] if note else ())
-        if self._budget is not None and self.prediction is None:
+        self._note([note] if note else ())
+        if self._budget is not None:
             self._budget.charge(self.reads[index], reply)
 
-    def _run(self, resume: Callable[[], Sequence[Request]]) -> None:
-        name = f"{type(self.stages.combiner).__name__}.combine"
-        if self.prediction:
-            name = "a metric"
-        with collect_notes() as notes, stage_call(name, self.example.document):
-            self._advance(resume)
-        self.note(notes)
+    def _finished(self) -> Generator[None, None, FinishedExample]:
+        """Runs the combiner, and then metrics that require reads."""
+        number, example, scoring = self.number, self.example, self.scoring
+        verdicts: Verdicts = {}
+        try:
+            if isinstance(self.selection, ExampleError):
+                raise self.selection
+            self.hits = self.selection.hits
+            self._note((*example.document.notes, *self.selection.notes))
+            name = f"{type(self.stages.combiner).__name__}.combine"
+            self.value = yield from self._rounds(self._combination(), "combiner", name)
+            prediction = self._prediction(self.selection.unchunked)
+            if scoring.asking:
+                # Judges only score the answer, so their reads do not count. They share batches and
+                # store with the reads of combiners (decision 47).
+                self._budget = None
+                judging = judgement(scoring.asking, prediction, example)
+                verdicts = yield from self._rounds(judging, "metric", "a metric")
+            # Scored while the example is in memory: a later pass would read the data again, and
+            # NarrativeQA has 8 GB (decision 2).
+            scored = scoring.statistics(number, prediction, example, verdicts)
+            with stage_errors("combiner"):  # JSON cannot represent every value
+                return FinishedExample.succeeded(number, prediction, self.calls, self.notes, scored)
+        except ExampleError as error:
+            failure = error
+        try:
+            # A failure scores like an empty answer: leaving it out would raise the mean.
+            scored = scoring.statistics(number, empty_prediction(example), example)
+        except ExampleError:  # a metric that cannot score an empty prediction
+            scored = {}, {}
+        return FinishedExample.failed(number, example, failure, scored)
 
-    def _advance(self, resume: Callable[[], Sequence[Request]]) -> None:
-        self.reads, self.replies = (), []
-        while not self.reads:
-            self._yields += 1
-            # A combiner that never returns would occupy the reader, and cost money, without an end.
-            if self._yields > _MOST_ROUNDS:
-                raise StageError(f"yielded {_MOST_ROUNDS:,} times without returning an answer")
+    def _combination(self) -> Combination:
+        """Runs the combiner; it starts at the first `next`, where its errors are handled."""
+        # Without the gold, so that a plug-in cannot use the answer by mistake.
+        example = self.example if self.stages.is_oracle else self.example.without_gold()
+        if not example.schema:
+            return (yield from run_combiner(self.stages.combiner, example, tuple(self.hits)))
+        example = with_choices(example)
+        combination = run_combiner(self.stages.combiner, example, tuple(self.hits))
+        writes = bool(getattr(self.stages.reader, "generates", False))
+        return (yield from TypedAnswer(example, writes).combine(combination))
+
+    def _rounds(
+        self, generator: Generator[Any, list[Any], Any], stage: str, name: str
+    ) -> Generator[None, None, Any]:
+        """Runs a generator of requests, and returns its value; yields while reads have no reply."""
+        calling = partial(self._calling, stage, name)
+        rounds, replies = rounds_of(generator, name, self._checked, self._answer, calling), None
+        while True:
             try:
-                self._requests = checked(resume(), self.example.document, self.stages)
+                requested = rounds.send(replies)
             except StopIteration as stop:
-                self.value, self.finished = stop.value, True
-                return
-            self._request_count += len(self._requests)
-            if self._request_count > _MOST_REQUESTS:
-                raise StageError(f"requested more than {_MOST_REQUESTS:,} reads and searches")
-            reads = (request for request in self._requests if isinstance(request, Read))
-            self.reads = [*map(flat_read, reads)]
-            if not self.reads:
-                answers = [self._answer(request) for request in self._requests]
-                resume = partial(self.combiner.send, answers)
-        self.replies = [None] * len(self.reads)
+                return stop.value
+            self.reads = [*map(flat_read, requested)]
+            self.replies = [None] * len(self.reads)
+            while self._next_step():
+                yield
+            replies = [reply for reply in self.replies if reply is not None]
+            number = self.calls[-1].round + 1 if self.calls else 0
+            self.calls += map(Call, [number] * len(replies), self.reads, replies)
+            for read, reply in zip(requested, replies, strict=True):
+                if isinstance(reply, Output):
+                    self.stood_for += stood_for(read, reply.cut)
 
-    def _answer(self, request: Request) -> Any:  # noqa: ANN401 -- hits or a number
-        assert not isinstance(request, Read)
+    @contextmanager
+    def _calling(self, stage: str, name: str) -> Iterator[None]:
+        attempts = self.scoring.readers.attempts
+        if attempts.begin("combine", self.number) >= TRIES:
+            raise ExampleError("combiner", attempts.cause)
+        limit = time_limit(self.scoring.readers.timeout)
+        with stage_errors(stage), limit, collect_notes() as notes:
+            with stage_call(name, self.example.document):
+                yield
+            self._note(notes)
+
+    def _next_step(self) -> bool:
+        """Chooses the reads of the next step; a read beyond the budget gets an empty output."""
+        self.step += 1
+        for index in [index for index, reply in enumerate(self.replies) if reply is None]:
+            is_admitted = self._budget is None or self._budget.admit(self.reads[index])
+            if is_admitted:
+                self.unread[index] = None
+            elif self._budget is not None and is_admitted is False:
+                self.replies[index] = self._budget.refusal(self.reads[index])
+        return bool(self.unread)
+
+    def _checked(self, requests: object) -> Sequence[Request]:
+        valid = checked(requests, self.example.document, self.stages)
+        self._requests += len(valid)
+        if self._requests > _MOST_REQUESTS:
+            raise StageError(f"requested more than {_MOST_REQUESTS:,} reads and searches")
+        return valid
+
+    def _answer(self, request: Search | Fit | Generates) -> Any:  # noqa: ANN401 -- hits or a number
         if isinstance(request, Search):
             return self._search(request)
         with stage_errors("reader"):
@@ -177,19 +240,41 @@ class ActiveExample:
         earlier = {identity(hit.chunk) for hit in self.hits}
         new = [hit for hit in selection.hits if identity(hit.chunk) not in earlier][: request.new]
         self.hits += new
-        self.note(selection.notes)
+        self._note(selection.notes)
         return tuple(selection.hits if request.new is None else new)
 
-    def note(self, notes: Iterable[str]) -> None:
+    def _prediction(self, unchunked: int) -> Prediction:
+        calls = ((call.read, call.reply) for call in self.calls)
+        with stage_errors("combiner"):
+            prediction = prediction_of(
+                self.example, self.hits, calls, self.value, unchunked, stood_for=self.stood_for
+            )
+        if self._is_withheld(prediction):
+            text = self.stages.no_answer
+            return dataclasses.replace(prediction, prediction=text, abstained=True)
+        if normalise := self.scoring.normalise:
+            with stage_errors("task"), time_limit(self.scoring.readers.timeout):
+                text = normalise(prediction.prediction, self.example)
+                prediction = dataclasses.replace(prediction, prediction=text)
+        return prediction
+
+    def _is_withheld(self, prediction: Prediction) -> bool:
+        if self.stages.abstain is None:
+            return False
+        if prediction.confidence is None:
+            self._note([_NO_CONFIDENCE])
+            return False
+        return prediction.confidence < self.stages.abstain
+
+    def _note(self, notes: Iterable[str]) -> None:
         """Adds notes that the example does not contain yet."""
         self.notes += [text for text in notes if text not in self.notes]
 
 
-def _combination(stages: Pipeline, example: Example, hits: Sequence[Hit]) -> Combination:
-    """Runs the combiner; it starts at the first `next`, where its errors are handled."""
-    if not example.schema:
-        return (yield from run_combiner(stages.combiner, example, tuple(hits)))
-    example = with_choices(example)
-    combination = run_combiner(stages.combiner, example, tuple(hits))
-    writes = bool(getattr(stages.reader, "generates", False))
-    return (yield from TypedAnswer(example, writes).combine(combination))
+def first_reads(stages: Pipeline, example: Example, selection: Selection) -> Sequence[Read]:
+    """Returns the reads of a combiner's first round; raises ExampleError if it fails."""
+    active = ActiveExample(Scoring(BatchReaders(stages)), 0, example, selection)
+    finished = active.advance()
+    if finished and finished.failure:
+        raise finished.failure
+    return active.reads

@@ -3,6 +3,7 @@
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,21 +11,20 @@ from typing import Any
 from leporello.config import Pipeline
 from leporello.core.annotations import annotations_of, roles_of
 from leporello.core.calls import derived
-from leporello.core.calls.contracts import StageError, in_role, load_models, resumption
+from leporello.core.calls.contracts import StageError, in_role, load_models
 from leporello.core.calls.stage_calls import stage_call
 from leporello.core.notes import collect_notes, note
 from leporello.core.passages import fault_of, flat_read, from_table, to_table
 from leporello.core.protocols import ANSWER
-from leporello.core.records import Chunk, Document, Fit, Generates, Read, Reply, Request, Search
+from leporello.core.records import Chunk, Document, Read, Reply, Request, Search
 from leporello.engine.failures import TRIES, ExampleError, stage_errors, time_limit
 from leporello.engine.limits import Limits
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders
-from leporello.engine.requests import checked, reader_property, role_of
+from leporello.engine.requests import checked, reader_property, role_of, rounds_of
 from leporello.engine.results.serialization import reply_of
 from leporello.engine.store import MemoryStore
 
-_MOST_ROUNDS = 10_000  # per document: trees have a round per level
 _MOST_PASSAGES = 1_000  # per document, plus those per chunk
 _MOST_PER_CHUNK = 10
 
@@ -102,28 +102,26 @@ class EnricherRunner:
         name = f"{type(enricher).__name__}.enrich"
         # Outside the time limit, which is for an example and not for loading a model.
         load_models(enricher)
-        with stage_call(name, document), time_limit(self.limits.example_timeout):
+        calling = partial(self._calling, name, document)
+        with calling():
             result: Any = enricher.enrich(document, chunks)
         if not inspect.isgenerator(result):
             return _passages(name, result, chunks)
         steps: Any = result
         generator = in_role(getattr(enricher, "role", ""), steps)
+        check = partial(self._checked, name, document)
+        answer = partial(reader_property, self.stages)
+        rounds = rounds_of(generator, name, check, answer, calling)
         store = store or MemoryStore()
         # `~number` is negative, so it never equals the number of an example.
         stored, place = store.outputs(~number), 0
-        resume: Callable[[], Any] = partial(next, generator)
-        for _ in range(_MOST_ROUNDS):
+        replies: list[Reply] | None = None
+        while True:
             try:
-                with stage_call(name, document), time_limit(self.limits.example_timeout):
-                    requests = checked(resume(), document, self.stages)
+                reads = [*map(flat_read, rounds.send(replies))]
             except StopIteration as stop:
                 return _passages(name, stop.value, chunks)
-            # The index of the retriever is made from these passages, so it cannot exist yet.
-            if any(isinstance(request, Search) for request in requests):
-                raise StageError(f"{name} yielded a Search; passages are only searched afterwards")
-            _check_roles(self.stages, requests)
-            reads = [flat_read(request) for request in requests if isinstance(request, Read)]
-            replies: list[Reply] = []
+            replies = []
             for batch in self._batches(reads):
                 if place in stored:  # a store contains complete batches
                     rows = (stored[place + index][0] for index in range(len(batch)))
@@ -131,13 +129,23 @@ class EnricherRunner:
                 else:
                     replies += self._read(batch, number, place, store)
                 place += len(batch)
-            outputs = iter(replies)
-            answers = [
-                reader_property(self.stages, r) if isinstance(r, Fit | Generates) else next(outputs)
-                for r in requests
-            ]
-            resume = resumption(generator, answers)
-        raise StageError(f"{name} yielded {_MOST_ROUNDS:,} times without returning passages")
+
+    @contextmanager
+    def _calling(self, name: str, document: Document) -> Iterator[None]:
+        with stage_call(name, document), time_limit(self.limits.example_timeout):
+            yield
+
+    def _checked(self, name: str, document: Document, requests: object) -> Sequence[Request]:
+        valid = checked(requests, document, self.stages)
+        # The index of the retriever is made from these passages, so it cannot exist yet.
+        if any(isinstance(request, Search) for request in valid):
+            raise StageError(f"{name} yielded a Search; passages are only searched afterwards")
+        # The cache key of the passages contains these readers only.
+        allowed = [self.stages.reader_of(role) for role in _roles(self.stages)]
+        for role in map(role_of, valid):
+            if not any(self.stages.reader_of(role) is reader for reader in allowed):
+                raise StageError(f"{name} uses the role {role!r}, which no parameter names")
+        return valid
 
     def _batches(self, reads: Sequence[Read]) -> Iterator[Sequence[Read]]:
         # A batch has reads of one document. Short documents fill it badly, but reads of many
@@ -169,15 +177,6 @@ def _restored(document: Document, row: Mapping[str, Any]) -> Sequence[Chunk]:
     for text in row["notes"]:
         note(text)
     return from_table(document, row)
-
-
-def _check_roles(stages: Pipeline, requests: Sequence[Request]) -> None:
-    """Raises if a request uses a reader that the cache key of the passages does not contain."""
-    allowed = [stages.reader_of(role) for role in _roles(stages)]
-    for request in requests:
-        if not any(stages.reader_of(role_of(request)) is reader for reader in allowed):
-            name = type(stages.enricher).__name__
-            raise StageError(f"{name} uses the role {role_of(request)!r}, which no parameter names")
 
 
 def _passages(name: str, returned: object, chunks: Sequence[Chunk]) -> Sequence[Chunk]:

@@ -1,10 +1,13 @@
 """Checks requests of combiners and enrichers, applies budgets, answers requests without reads."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
 
 from leporello.config import Pipeline
 from leporello.core.calls.budget import Ledger
-from leporello.core.calls.contracts import check_size
+from leporello.core.calls.contracts import StageError, check_size, resumption
 from leporello.core.errors import ReadError
 from leporello.core.passages import fault_of, flat_read, whole_passages
 from leporello.core.protocols import RendersPrompt
@@ -20,6 +23,8 @@ from leporello.core.records import (
     Search,
 )
 
+# Reading a book passage by passage takes some 5,000.
+_MOST_ROUNDS = 20_000  # per example or enriched document
 _LOWEST_SCORE = -1e9  # of an answer without a read; JSON has no infinity
 
 
@@ -108,6 +113,35 @@ def checked(requests: object, document: Document, stages: Pipeline) -> Sequence[
     return requests
 
 
+def rounds_of(
+    generator: Generator[Any, list[Any], Any],
+    name: str,
+    check: Callable[[object], Sequence[Request]],
+    answer: Callable[[Any], Any],
+    resuming: Callable[[], AbstractContextManager[object]],
+) -> Generator[Sequence[Read], Sequence[Reply] | None, Any]:
+    """Yields the reads of each round of a generator, receives their replies, returns its value.
+
+    `check` returns the requests that the generator yielded, `answer` the answer to one without a
+    read; the generator is resumed within `resuming`.
+    """
+    requests: Sequence[Request] | None = None  # before the generator has started
+    replies: Iterator[Reply] = iter(())
+    for _ in range(_MOST_ROUNDS):
+        with resuming():
+            answers = [next(replies) if isinstance(r, Read) else answer(r) for r in requests or ()]
+            is_new = requests is None
+            resume = partial(next, generator) if is_new else resumption(generator, answers)
+            try:
+                requests = check(resume())
+            except StopIteration as stop:
+                return stop.value
+        if reads := [request for request in requests if isinstance(request, Read)]:
+            replies = iter((yield reads) or ())
+    # Time limits apply to single calls, so they never end a generator that yields forever.
+    raise StageError(f"{name} yielded {_MOST_ROUNDS:,} times without returning")
+
+
 def role_of(request: Request) -> str:
     """Returns the role of the reader that a request is for."""
     read = request.read if isinstance(request, Fit) else request
@@ -130,9 +164,6 @@ def _check_read(read: Read, document: Document, checked_ids: set[int]) -> None:
         if isinstance(passage, str):
             check_size(passage, "a passage of a read")
         checked_ids.add(id(passage))
-    texts = (read.question, read.instruction, read.title, read.role, read.schema)
-    if {*map(type, (*texts, *read.choices, *(read.pair or ())))} == {str}:
-        return
     for name in ("question", "instruction", "title", "role", "schema"):
         if not isinstance(getattr(read, name), str):
             raise TypeError(f"a Read's {name} must be text, got {getattr(read, name)!r:.200}")

@@ -18,8 +18,7 @@ from typing import TypeAlias
 
 from leporello.core.errors import ReadError
 from leporello.core.records import Example, Reply
-from leporello.engine.active_example import ActiveExample
-from leporello.engine.combining import CombinerRunner
+from leporello.engine.active_example import ActiveExample, Scoring
 from leporello.engine.enriching import EnricherRunner
 from leporello.engine.failures import ALONE, TRIES, ExampleError, stage_errors, time_limit
 from leporello.engine.limits import Limits
@@ -56,7 +55,7 @@ class Rounds:
 
     def __post_init__(self) -> None:
         self.stages, self.attempts = self.readers.stages, self.readers.attempts
-        self._runner = CombinerRunner(self.readers, self.metrics, self.normalise)
+        self._scoring = Scoring(self.readers, self.metrics, self.normalise)
         self._active: dict[int, ActiveExample] = {}
         self._batches: deque[tuple[BatchReader, list[_Place]]] = deque()
         self._committed = monotonic()
@@ -158,31 +157,32 @@ class Rounds:
     def _start(self, number: int, example: Example, selection: Selection | ExampleError) -> None:
         # Not read again: beside other prompts, the same prompt can decode to another text.
         stored = self.store.outputs(number)
-        state = self._runner.start(number, example, selection)
-        while stored and isinstance(state, ActiveExample):
-            for index in [*state.unread]:
-                if output := stored.pop(state.place + index, None):
+        active = ActiveExample(self._scoring, number, example, selection)
+        finished = active.advance()
+        while stored and not finished:
+            for index in [*active.unread]:
+                if output := stored.pop(active.place + index, None):
                     row, note = output
-                    state.reply(index, reply_of(row, state.reads[index]), note)
-            if state.unread:
+                    active.reply(index, reply_of(row, active.reads[index]), note)
+            if active.unread:
                 break
-            state = self._runner.resume(state)
-        self._set_state(state)
+            finished = active.advance()
+        self._set_state(active, finished)
         # One transaction per example would cost more than an example without reads. A kill loses
         # only the examples since the last commit.
         if monotonic() - self._committed > _COMMIT:
             self._commit()
 
-    def _set_state(self, state: ActiveExample | FinishedExample) -> None:
+    def _set_state(self, active: ActiveExample, finished: FinishedExample | None) -> None:
         """Adds an example to the active ones if it waits for reads; otherwise stores it."""
-        if isinstance(state, ActiveExample):
-            self._active[state.number] = state
-            if self.slots:
-                self._submit(self.slots, state)
+        if finished:
+            self._active.pop(active.number, None)
+            self.store.finish(finished)
+            self.listener.example(failed=finished.failure is not None)
             return
-        self._active.pop(state.number, None)
-        self.store.finish(state)
-        self.listener.example(failed=state.failure is not None)
+        self._active[active.number] = active
+        if self.slots:
+            self._submit(self.slots, active)
 
     def _commit(self) -> None:
         self.store.commit()
@@ -197,12 +197,14 @@ class Rounds:
             for n, ((example, index), reply) in enumerate(zip(places, replies, strict=True))
         ]
         # Stored before any combiner receives them, so a resumed shard replays them (decision 3).
-        self.store.add_batch([(e.number, e.place + i, e.reads[i], *row) for e, i, *row in rows])
+        self.store.add_batch(
+            [(e.number, e.place + i, e.reads[i], reply, note) for e, i, reply, note in rows]
+        )
         for example, index, reply, note in rows:
             example.reply(index, reply, note)
         for example in {example.number: example for example, _ in places}.values():
             if not example.unread:
-                self._set_state(self._runner.resume(example))
+                self._set_state(example, example.advance())
         self._commit()
 
     # -- batches -------------------------------------------------------------------------------

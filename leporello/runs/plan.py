@@ -18,9 +18,9 @@ from leporello.core.errors import UserError
 from leporello.core.files import cache_directory
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Chunk, Example, Read
-from leporello.engine.active_example import ActiveExample
+from leporello.engine.active_example import first_reads
 from leporello.engine.enriching import passage_stages
-from leporello.engine.failures import ExampleError, stage_errors
+from leporello.engine.failures import ExampleError
 from leporello.engine.selection import Selection, by_document, select_document
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
@@ -218,13 +218,10 @@ class _JobCounter:
         """Returns the first reads of an example; an empty list if it fails."""
         if isinstance(selection, ExampleError):
             return []
-        active = ActiveExample.create(self.stages, 0, example, selection)
         try:
-            with stage_errors("combiner"):
-                active.start()
+            return first_reads(self.stages, example, selection)
         except ExampleError:
             return []
-        return active.reads
 
     def _size(self, read: Read) -> int:
         """Returns the tokens of a rendered read; 0 if the reader cannot render it."""

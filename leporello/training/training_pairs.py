@@ -13,7 +13,7 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Supervises, Targets
 from leporello.core.records import JSON, Chunk, Example, Read
 from leporello.core.training import TrainingPairs
-from leporello.engine.active_example import ActiveExample
+from leporello.engine.active_example import first_reads
 from leporello.engine.failures import ExampleError, stage_errors
 from leporello.engine.progress import Progress
 from leporello.engine.selection import Selection, by_document, select_document
@@ -136,16 +136,15 @@ def _first_round(
     stages: Pipeline, example: Example, selection: Selection
 ) -> tuple[Sequence[Read], Sequence[Targets]]:
     combiner: Supervises = stages.combiner
-    active = ActiveExample.create(stages, 0, example, selection)
     # Only the first round: later rounds depend on answers, which an untrained reader gets wrong.
-    active.start()
-    targets = combiner.supervise(example, active.reads)
-    if len(targets) != len(active.reads) or not all(map(_is_target, targets)):
+    reads = first_reads(stages, example, selection)
+    targets = combiner.supervise(example, reads)
+    if len(targets) != len(reads) or not all(map(_is_target, targets)):
         raise TypeError(
             f"{type(combiner).__name__}.supervise must return a text, a tuple of texts or None for"
-            f" each of {len(active.reads)} reads, got {targets!r:.80}"
+            f" each of {len(reads)} reads, got {targets!r:.80}"
         )
-    return active.reads, targets
+    return reads, targets
 
 
 def _is_target(target: object) -> bool:

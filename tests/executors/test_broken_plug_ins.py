@@ -9,7 +9,7 @@ import pytest
 from command_line import leporello, read_lines, until, write_files
 
 from leporello.core.environment.platform import is_alive
-from leporello.engine import active_example, failures
+from leporello.engine import failures, requests
 
 PLUG_IN = """
 import faulthandler, os, signal, stat, subprocess, sys, threading, time
@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 from leporello import Document, Example, Hit, Output, Read, Span
 from leporello.core.records import DocumentRows, Place
-from leporello.engine import active_example, failures
+from leporello.engine import failures, requests
 from leporello.engine.store import Store
 
 failures._GRACE = 0.3  # so that tests need not wait
-active_example._MOST_ROUNDS = 200
+requests._MOST_ROUNDS = 200
 OTHER = Document("other", "bad words")
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ RAISED = {
         "title": "TypeError: a Read's title must be text, got PosixPath('x')",
         "yields": "a combiner must yield a list of Read, Search, Fit or Generates, got ['bad']",
         "foreign": "a passage must be text or a chunk of the example's own document",
-        "asks nothing": "yielded 200 times without returning an answer",
+        "asks nothing": "yielded 200 times without returning",
         "text": "Combiner.combine changed the text of document 'd1'",
     },
     "loader": {
@@ -245,7 +245,7 @@ ENDED = {
         "stops": "exceeded its time limit by far, and could not be interrupted",
         "calls off": "exceeded its time limit by far, and could not be interrupted",
         "waits": "TimeoutError: took longer than 0.5 s",
-        "asks on": "yielded 200 times without returning an answer",
+        "asks on": "yielded 200 times without returning",
     },
     "sliding": {"hangs": "TimeoutError: took longer than 0.5 s"},
 }
@@ -303,7 +303,7 @@ def restored_limits() -> Iterator[None]:
     """Restores the limits that the plug-in shortens in the process that loads it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(failures, "_GRACE", failures._GRACE)
-        patch.setattr(active_example, "_MOST_ROUNDS", active_example._MOST_ROUNDS)
+        patch.setattr(requests, "_MOST_ROUNDS", requests._MOST_ROUNDS)
         yield
 
 

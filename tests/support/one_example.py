@@ -6,20 +6,22 @@ from typing import Any
 from leporello.config import Pipeline
 from leporello.core.errors import ReadError
 from leporello.core.records import Example, Fit, Generates, Hit, Read, Search
-from leporello.engine.active_example import ActiveExample
+from leporello.engine.active_example import ActiveExample, Scoring
+from leporello.engine.reading import BatchReaders
 from leporello.engine.selection import select
 
 
 def run_example(stages: Pipeline, example: Example) -> tuple[ActiveExample, list[list[Read]]]:
     """Runs an example read by read; returns it and the reads of each round."""
     [selection] = select(stages, [example])
-    active = ActiveExample.create(stages, 0, example, selection)
-    active.start()
+    active = ActiveExample(Scoring(BatchReaders(stages)), 0, example, selection)
     rounds: list[list[Read]] = []
-    while not active.finished:
+    while (finished := active.advance()) is None:
         rounds.append([*active.reads])
-        active.replies = [stages.reader_of(read.role).read([read])[0] for read in active.reads]
-        active.send()
+        for index, read in enumerate(active.reads):
+            active.reply(index, stages.reader_of(read.role).read([read])[0])
+    if finished.failure:
+        raise finished.failure
     return active, rounds
 
 
