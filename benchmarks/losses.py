@@ -82,15 +82,14 @@ def _rows(stages: Any, examples: Sequence[Example]) -> Iterator[list[float]]:  #
     hits = retrieve(stages.retriever, examples, chunks)
     store = MemoryStore()
     Rounds(BatchReaders(stages), store).run(examples)
-    finished = [example for _, example in sorted(store.finished.items())]
-    for example, row, answered in zip(examples, hits, finished, strict=True):
+    for example, row, answered in zip(examples, hits, store.rows(), strict=True):
         read = Read(tuple(h.chunk for h in row), example.question, example.instruction)
         references = [normalise(reference) for reference in example.references]
         supported = [p for p in read.passages if _holds(passage_text(p), references)]
         [best] = stages.reader.read([replace(read, passages=tuple(supported) or read.passages)])
         f1 = [_f1(text, references) for text in _candidates(stages.reader, read)] or [0.0]
         yield [
-            _f1(answered.prediction.prediction if answered.prediction else "", references),
+            _f1(answered.prediction["prediction"] if answered.prediction else "", references),
             _f1(best.text, references),
             max(f1[:2]),
             max(f1),

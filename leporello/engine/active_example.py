@@ -30,15 +30,17 @@ from leporello.core.records import (
     Search,
     Span,
 )
-from leporello.engine.failures import TRIES, ExampleError, stage_errors, time_limit
+from leporello.engine.failures import ExampleError, stage_errors, time_limit
 from leporello.engine.reading import BatchReaders
 from leporello.engine.requests import QuestionBudget, checked, reader_property, rounds_of
 from leporello.engine.results.finished import (
     Call,
-    FinishedExample,
+    FinishedRow,
     Scored,
     empty_prediction,
+    failed,
     prediction_of,
+    succeeded,
 )
 from leporello.engine.selection import Selection, select
 from leporello.engine.task_examples import Normalizer
@@ -74,10 +76,10 @@ class Scoring:
         """Returns the statistics of an example; raises ExampleError if it cannot be scored."""
         if not self.metrics:
             return {}, {}
-        attempts = self.readers.attempts
-        if self._has_plug_in and attempts.begin("metric", number) >= TRIES:
-            raise ExampleError("metric", attempts.cause)
-        timeout = self.readers.timeout if self._has_plug_in else None
+        timeout = None
+        if self._has_plug_in:
+            self.readers.attempts.start("metric", number)
+            timeout = self.readers.limits.example_timeout
         with stage_errors("metric"), time_limit(timeout):
             return statistics_of(self.metrics, prediction, example, verdicts)
 
@@ -116,12 +118,12 @@ class ActiveExample:
         """Index of the current round's first read among all reads of the example."""
         return len(self.calls)
 
-    def advance(self) -> FinishedExample | None:
+    def advance(self) -> FinishedRow | None:
         """Runs until reads wait for replies; returns the example if it is finished instead."""
         try:
             next(self._run)
         except StopIteration as stop:
-            finished: FinishedExample = stop.value
+            finished: FinishedRow = stop.value
             return finished
         return None
 
@@ -133,7 +135,7 @@ class ActiveExample:
         if self._budget is not None:
             self._budget.charge(self.reads[index], reply)
 
-    def _finished(self) -> Generator[None, None, FinishedExample]:
+    def _finished(self) -> Generator[None, None, FinishedRow]:
         """Runs the combiner, and then metrics that require reads."""
         number, example, scoring = self.number, self.example, self.scoring
         verdicts: Verdicts = {}
@@ -155,7 +157,7 @@ class ActiveExample:
             # NarrativeQA has 8 GB (decision 2).
             scored = scoring.statistics(number, prediction, example, verdicts)
             with stage_errors("combiner"):  # JSON cannot represent every value
-                return FinishedExample.succeeded(number, prediction, self.calls, self.notes, scored)
+                return succeeded(number, prediction, self.calls, self.notes, scored)
         except ExampleError as error:
             failure = error
         try:
@@ -163,7 +165,7 @@ class ActiveExample:
             scored = scoring.statistics(number, empty_prediction(example), example)
         except ExampleError:  # a metric that cannot score an empty prediction
             scored = {}, {}
-        return FinishedExample.failed(number, example, failure, scored)
+        return failed(number, example, failure, scored)
 
     def _combination(self) -> Combination:
         """Runs the combiner; it starts at the first `next`, where its errors are handled."""
@@ -200,10 +202,8 @@ class ActiveExample:
 
     @contextmanager
     def _calling(self, stage: str, name: str) -> Iterator[None]:
-        attempts = self.scoring.readers.attempts
-        if attempts.begin("combine", self.number) >= TRIES:
-            raise ExampleError("combiner", attempts.cause)
-        limit = time_limit(self.scoring.readers.timeout)
+        self.scoring.readers.attempts.start("combiner", self.number)
+        limit = time_limit(self.scoring.readers.limits.example_timeout)
         with stage_errors(stage), limit, collect_notes() as notes:
             with stage_call(name, self.example.document):
                 yield
@@ -253,7 +253,8 @@ class ActiveExample:
             text = self.stages.no_answer
             return dataclasses.replace(prediction, prediction=text, abstained=True)
         if normalise := self.scoring.normalise:
-            with stage_errors("task"), time_limit(self.scoring.readers.timeout):
+            timeout = self.scoring.readers.limits.example_timeout
+            with stage_errors("task"), time_limit(timeout):
                 text = normalise(prediction.prediction, self.example)
                 prediction = dataclasses.replace(prediction, prediction=text)
         return prediction
@@ -275,6 +276,6 @@ def first_reads(stages: Pipeline, example: Example, selection: Selection) -> Seq
     """Returns the reads of a combiner's first round; raises ExampleError if it fails."""
     active = ActiveExample(Scoring(BatchReaders(stages)), 0, example, selection)
     finished = active.advance()
-    if finished and finished.failure:
-        raise finished.failure
+    if finished and (failure := finished.failure):
+        raise ExampleError(failure["stage"], failure["error"], finished.traceback)
     return active.reads

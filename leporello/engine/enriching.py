@@ -17,8 +17,7 @@ from leporello.core.notes import collect_notes, note
 from leporello.core.passages import fault_of, flat_read, from_table, to_table
 from leporello.core.protocols import ANSWER
 from leporello.core.records import Chunk, Document, Read, Reply, Request, Search
-from leporello.engine.failures import TRIES, ExampleError, stage_errors, time_limit
-from leporello.engine.limits import Limits
+from leporello.engine.failures import ExampleError, stage_errors, time_limit
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReaders
 from leporello.engine.requests import checked, reader_property, role_of, rounds_of
@@ -51,17 +50,10 @@ class EnricherRunner:
     """Runs the enricher of one pipeline; cached and stored passages are not computed again."""
 
     readers: BatchReaders  # readers of the pipeline by role
-    limits: Limits = field(default_factory=Limits)  # limits of batch size and time
     listener: Listener = field(default_factory=Listener)
 
     def __post_init__(self) -> None:
         self.stages = self.readers.stages
-
-    def begin(self, number: int) -> None:
-        """Logs the start on a document; raises ExampleError if it has killed its workers."""
-        attempts = self.readers.attempts
-        if attempts.begin("enrich", number) >= TRIES:
-            raise ExampleError("enricher", attempts.cause)
 
     def prepare(self, chunks: Sequence[Chunk], number: int, store: MemoryStore) -> None:
         """Computes or restores the passages of a document; it and the store keep them."""
@@ -132,7 +124,7 @@ class EnricherRunner:
 
     @contextmanager
     def _calling(self, name: str, document: Document) -> Iterator[None]:
-        with stage_call(name, document), time_limit(self.limits.example_timeout):
+        with stage_call(name, document), time_limit(self.readers.limits.example_timeout):
             yield
 
     def _checked(self, name: str, document: Document, requests: object) -> Sequence[Request]:
@@ -152,7 +144,7 @@ class EnricherRunner:
         # documents would keep the chunks of all of them in memory (decision 46).
         for _, group in itertools.groupby(reads, lambda read: id(self.readers.of(read.role))):
             of_reader = [*group]
-            size = self.readers.of(of_reader[0].role).batch_size(self.limits.window)
+            size = self.readers.of(of_reader[0].role).batch_size(self.readers.limits.window)
             for first in range(0, len(of_reader), size):
                 yield of_reader[first : first + size]
 
@@ -162,7 +154,7 @@ class EnricherRunner:
         """Reads a batch whose first read has this index among those of the document."""
         reader = self.readers.of(batch[0].role)
         self.listener.before_step()
-        self.begin(number)
+        self.readers.attempts.start("enricher", number)
         self.listener.reading(len(batch))
         replies = reader.read(batch)
         self.listener.has_read(reader.statistics)

@@ -7,7 +7,7 @@ import os
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from faulthandler import cancel_dump_traceback_later, dump_traceback_later
@@ -15,8 +15,9 @@ from os import _exit
 from pathlib import Path
 from time import monotonic
 from types import FrameType, TracebackType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from leporello.core.calls.contracts import WrongCountError
 from leporello.core.environment import process
 from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.environment.input_limits import SECONDS
@@ -26,12 +27,14 @@ from leporello.core.errors import ReadError, UserError
 from leporello.core.files import in_utf8
 from leporello.core.secrets import redact
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 # An error of a plug-in may contain a complete document.
 _LONGEST = 5_000  # characters of an error; a traceback may have ten times as many
 CURED = "failed in a batch, but not alone"  # counts as a fault, unlike a lack of memory
 # Memory may be short by chance, and a node may be lost; three times is the operation's fault.
 TRIES = 3  # deaths after which the items of an operation run one at a time, or a single item fails
-ALONE = 1  # deaths after which an item that runs alone fails: its batch was tried `TRIES` times
 
 # Operation that was started: its kind, the index of its pipeline, and numbers that identify it.
 Phase: TypeAlias = tuple[str | int, ...]
@@ -55,14 +58,6 @@ _late_at: memoryview[float] | list[float] | None = None
 _silence = 0.0  # seconds that may pass between two operations
 
 
-def note_on_recovery(stage: str, error: BaseException, message: str) -> str:
-    """Returns the note on an item that failed in a batch with an error, but not alone."""
-    # By name, since this must not import torch.
-    is_memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    fact = "was processed in smaller batches, since memory ran out" if is_memory else CURED
-    return f"{fact} ({stage}: {message.partition(chr(10))[0]})"
-
-
 class ExampleError(Exception):
     """Failure of an example. It contains only texts, so it can be sent between processes.
 
@@ -79,11 +74,6 @@ class ExampleError(Exception):
         if isinstance(error, ReadError):
             return cls(stage, str(error), error.trace)
         return cls(stage, error_text(error), trace_of(error))
-
-
-def read_error(error: BaseException) -> ReadError:
-    """Returns the failure for an error of a reader; API keys in its text are redacted."""
-    return ReadError(error_text(error), trace_of(error))
 
 
 def error_text(error: BaseException) -> str:
@@ -141,7 +131,7 @@ class Attempts:
     def begin(self, kind: str, *numbers: int) -> int:
         """Logs the start of an operation, and returns the number of deaths that it has caused.
 
-        The kind is `open`, `select`, `enrich`, `combine`, `metric`, `window`, `read` or `load`; the
+        The kind is `open`, `select`, `read`, `load` or `publish`, or the key of a stage; the
         numbers identify the operation within the task.
         """
         phase: Phase = (kind, self.pipeline, *numbers)
@@ -150,6 +140,27 @@ class Attempts:
             self.record(phase)
             set_late(None if kind in _UNLIMITED else _silence)
         return self.deaths[phase] if self.deaths else 0
+
+    def start(self, stage: str, number: int) -> None:
+        """Logs the start of a stage; raises ExampleError if that has killed its workers."""
+        if self.begin(stage, number) >= TRIES:
+            raise ExampleError(stage, self.cause)
+
+    def parts(
+        self, kind: str, items: Sequence[Item], numbers: Sequence[tuple[int, ...]]
+    ) -> Iterator[tuple[Sequence[Item], bool]]:
+        """Yields all items, or each one after too many deaths, and whether it has killed workers.
+
+        `numbers` identify the items.
+        """
+        # Not after the first death: smaller batches can change the answers of float readers, so
+        # every lost worker would change results (decision 49).
+        if self.begin(kind, *numbers[0], len(items)) < TRIES:
+            yield items, False
+            return
+        for item, single in zip(items, numbers, strict=True):
+            # All items were tried three times, so one death alone is proof enough.
+            yield [item], self.begin(kind, *single) > 0 or len(items) == 1
 
     @contextmanager
     def loading(self) -> Generator[None]:
@@ -255,3 +266,37 @@ def _is_importing(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def isolated(
+    call: Callable[[Sequence[Item]], Sequence[Result]],
+    items: Sequence[Item],
+    stage: str,
+    timeout: float | None,
+) -> list[tuple[Result | ExampleError, str]]:
+    """Returns the result or error of each item, and a note on items that fail only together.
+
+    A call that fails is repeated with halves of its items. `timeout` is in seconds per item.
+    """
+    try:
+        # Items take about as long together as one after the other, so each item's time counts.
+        with stage_errors(stage), time_limit(timeout and timeout * len(items)):
+            return [(result, "") for result in call(items)]
+    except ExampleError as error:
+        failure = error
+    # After a wrong number of results, a bug of the class, smaller batches fail, too.
+    if len(items) == 1 or isinstance(failure.__cause__, WrongCountError):
+        return [(failure, "")] * len(items)
+    # Halving isolates one faulty read of 32 in 11 calls; single reads would take 33.
+    half = len(items) // 2
+    results = isolated(call, items[:half], stage, timeout)
+    results += isolated(call, items[half:], stage, timeout)
+    if any(isinstance(result, ExampleError) for result, _ in results):
+        return results
+    # Not rescued silently: such a fault depends on the batch, so the run ends with status 1, unless
+    # only memory was missing (decision 40). By name, since this must not import torch.
+    cause = failure.__cause__
+    is_memory = isinstance(cause, MemoryError) or type(cause).__name__ == "OutOfMemoryError"
+    fact = "was processed in smaller batches, since memory ran out" if is_memory else CURED
+    note = f"{fact} ({failure.stage}: {failure.message.partition(chr(10))[0]})"
+    return [(result, note) for result, _ in results]

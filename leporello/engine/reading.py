@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from json import dumps  # by name: a stage may replace functions of modules
 from operator import attrgetter
 from time import monotonic  # by name: a stage may replace functions of `time`
@@ -15,19 +16,14 @@ from typing import Any
 
 from leporello.cache.dependencies import fingerprint
 from leporello.config import Pipeline
-from leporello.core.calls.contracts import WrongCountError, batching_of, load_models
+from leporello.core.calls.contracts import batching_of, load_models
 from leporello.core.calls.derived import content_of
 from leporello.core.calls.stage_calls import read as call_reader
 from leporello.core.errors import ReadError
 from leporello.core.protocols import ANSWER
 from leporello.core.records import JSON, CacheProtocol, Document, Index, Output, Read, Reply
-from leporello.engine.failures import (
-    Attempts,
-    is_passed_on,
-    note_on_recovery,
-    read_error,
-    time_limit,
-)
+from leporello.engine.failures import Attempts, ExampleError, isolated
+from leporello.engine.limits import Limits
 from leporello.engine.results.serialization import output_row, pair_of, reply_of
 
 _COUNTED = ("seconds", "reads", "cached", "input_tokens", "output_tokens")
@@ -135,7 +131,10 @@ class BatchReader:
         # Before the clock starts, so that tokens per second do not depend on the time to load.
         self.load()
         started, before = monotonic(), self._packed()
-        replies = self._read(batch, None if in_slot else self.timeout)
+        timeout = None if in_slot else self.timeout
+        results = isolated(partial(call_reader, self.reader), batch, "reader", timeout)
+        self.cured = {number: note for number, (_, note) in enumerate(results) if note}
+        replies = [_reply_of(result) for result, _ in results]
         packed = self._packed() - before
         self._count(replies, monotonic() - started, packed)
         # Errors are often temporary, and a smaller batch can change the last digits (decision 10).
@@ -170,31 +169,6 @@ class BatchReader:
         batching = batching_of(self.reader)
         return Counter(batching.counts() if batching else {})
 
-    def _read(self, reads: Sequence[Read], timeout: float | None, first: int = 0) -> list[Reply]:
-        """Reads a batch, or its part from index `first`; halves it until faults are isolated."""
-        try:
-            # A batch takes about as long as its reads together, so each read's time counts.
-            with time_limit(timeout and timeout * len(reads)):
-                return [*call_reader(self.reader, reads)]
-        except WrongCountError as error:  # a bug of the class: smaller batches fail, too
-            return [read_error(error)] * len(reads)
-        except BaseException as error:  # a plug-in may call `sys.exit`
-            if is_passed_on(error):
-                raise
-            failure = read_error(error)
-            if len(reads) == 1:
-                return [failure]
-            # Halving isolates one faulty read of 32 in 11 calls; single reads would take 33.
-            half = len(reads) // 2
-            replies = self._read(reads[:half], timeout, first)
-            replies += self._read(reads[half:], timeout, first + half)
-            if not any(isinstance(reply, ReadError) for reply in replies):  # no single read fails
-                # Not rescued silently: such a fault depends on the batch, so the run ends with
-                # status 1, unless only memory was missing (decision 40).
-                note = note_on_recovery("reader", error, str(failure))
-                self.cured |= dict.fromkeys(range(first, first + len(reads)), note)
-            return replies
-
     def _count(self, replies: Sequence[Reply], seconds: float, packed: Counter[str]) -> None:
         outputs = [reply for reply in replies if isinstance(reply, Output)]
         more = ReadStatistics(
@@ -208,13 +182,17 @@ class BatchReader:
             self.statistics.add(more)
 
 
+def _reply_of(result: Output | ExampleError) -> Reply:
+    return ReadError(result.message, result.trace) if isinstance(result, ExampleError) else result
+
+
 @dataclass
 class BatchReaders:
     """Readers of a pipeline by role; a batch contains reads of one reader."""
 
     stages: Pipeline
     cache: CacheProtocol | None = None  # cache of outputs; None disables caching
-    timeout: float | None = None  # seconds allowed per read of a call; None sets no limit
+    limits: Limits = field(default_factory=Limits)  # of the run, for batches and calls of stages
     attempts: Attempts = field(default_factory=Attempts)  # log of started operations
 
     def __post_init__(self) -> None:
@@ -223,7 +201,8 @@ class BatchReaders:
 
     def _batch_reader(self, stage: object) -> BatchReader:
         is_timed = self.stages.budget.seconds is not None
-        reader = BatchReader(stage, self.cache, self.timeout, self.attempts, is_timed)
+        timeout = self.limits.example_timeout
+        reader = BatchReader(stage, self.cache, timeout, self.attempts, is_timed)
         # One reader in several roles forms common batches and has one set of statistics.
         return self._by_stage.setdefault(id(stage), reader)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from itertools import count
 from typing import Any
 
 from leporello.config import Pipeline
@@ -125,21 +126,21 @@ def rounds_of(
     `check` returns the requests that the generator yielded, `answer` the answer to one without a
     read; the generator is resumed within `resuming`.
     """
-    requests: Sequence[Request] | None = None  # before the generator has started
+    requests: Sequence[Request] = ()
     replies: Iterator[Reply] = iter(())
-    for _ in range(_MOST_ROUNDS):
+    for number in count():
         with resuming():
-            answers = [next(replies) if isinstance(r, Read) else answer(r) for r in requests or ()]
-            is_new = requests is None
-            resume = partial(next, generator) if is_new else resumption(generator, answers)
+            # Time limits apply to single calls, so they never end a generator that yields forever.
+            if number == _MOST_ROUNDS:
+                raise StageError(f"{name} yielded {number:,} times without returning")
+            answers = [next(replies) if isinstance(r, Read) else answer(r) for r in requests]
+            resume = resumption(generator, answers) if number else partial(next, generator)
             try:
                 requests = check(resume())
             except StopIteration as stop:
                 return stop.value
         if reads := [request for request in requests if isinstance(request, Read)]:
             replies = iter((yield reads) or ())
-    # Time limits apply to single calls, so they never end a generator that yields forever.
-    raise StageError(f"{name} yielded {_MOST_ROUNDS:,} times without returning")
 
 
 def role_of(request: Request) -> str:

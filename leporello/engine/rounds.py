@@ -20,11 +20,10 @@ from leporello.core.errors import ReadError
 from leporello.core.records import Example, Reply
 from leporello.engine.active_example import ActiveExample, Scoring
 from leporello.engine.enriching import EnricherRunner
-from leporello.engine.failures import ALONE, TRIES, ExampleError, stage_errors, time_limit
-from leporello.engine.limits import Limits
+from leporello.engine.failures import TRIES, ExampleError, stage_errors, time_limit
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReader, BatchReaders
-from leporello.engine.results.finished import FinishedExample
+from leporello.engine.results.finished import FinishedRow
 from leporello.engine.results.serialization import reply_of
 from leporello.engine.selection import Selection, by_document, document_chunks, select_document
 from leporello.engine.slots import Slots
@@ -45,7 +44,6 @@ class Rounds:
 
     readers: BatchReaders  # readers of the pipeline, whose time limit and log apply to all calls
     store: MemoryStore
-    limits: Limits = field(default_factory=Limits)  # sizes of groups and batches
     listener: Listener = field(default_factory=Listener)
     # Slots for single reads, shared with other shards and pipelines; None reads batches.
     slots: Slots | None = None
@@ -60,7 +58,7 @@ class Rounds:
         self._batches: deque[tuple[BatchReader, list[_Place]]] = deque()
         self._committed = monotonic()
         self._in_group = 0
-        self._group = self.limits.max_active
+        self._group = self.readers.limits.max_active
         # An engine that forms its own batches runs best with all reads of the shard; groups would
         # leave it idle at the end of each.
         if self.readers.answering.schedules_itself:
@@ -77,30 +75,27 @@ class Rounds:
         self, number: int, first: int, examples: Sequence[Example]
     ) -> Sequence[Selection | ExampleError]:
         """Returns the selections for the examples, from `first` on, on document `number`."""
-        attempts, timeout = self.attempts, self.readers.timeout
+        timeout = self.readers.limits.example_timeout
         try:
             self._enrich(number, examples)
         except ExampleError as error:
             return [ExampleError("task", e.fault) if e.fault else error for e in examples]
-        if attempts.begin("select", number) < TRIES:
-            return select_document(self.stages, examples, timeout)
         selections: list[Selection | ExampleError] = []
-        for index, example in enumerate(examples, first):
-            deaths = attempts.begin("select", number, index)
-            # The group was tried three times, so one death alone is proof enough.
-            if deaths >= ALONE or len(examples) == 1:
-                selections.append(ExampleError("retriever", attempts.cause))
+        numbers = [(first + index,) for index in range(len(examples))]
+        for part, is_deadly in self.attempts.parts("select", examples, numbers):
+            if is_deadly:
+                selections.append(ExampleError("retriever", self.attempts.cause))
             else:
-                selections += select_document(self.stages, [example], timeout)
+                selections += select_document(self.stages, part, timeout)
         return selections
 
     def _enrich(self, number: int, examples: Sequence[Example]) -> None:
         valid = next((example for example in examples if not example.fault), None)
         if self.stages.enricher is None or valid is None:
             return
-        enricher = EnricherRunner(self.readers, self.limits, self.listener)
-        enricher.begin(number)
-        with stage_errors("chunker"), time_limit(self.readers.timeout):
+        enricher = EnricherRunner(self.readers, self.listener)
+        self.attempts.start("enricher", number)
+        with stage_errors("chunker"), time_limit(self.readers.limits.example_timeout):
             chunks = document_chunks(self.stages.chunker, valid)
         if chunks:
             enricher.prepare(chunks, number, self.store)
@@ -173,12 +168,12 @@ class Rounds:
         if monotonic() - self._committed > _COMMIT:
             self._commit()
 
-    def _set_state(self, active: ActiveExample, finished: FinishedExample | None) -> None:
+    def _set_state(self, active: ActiveExample, finished: FinishedRow | None) -> None:
         """Adds an example to the active ones if it waits for reads; otherwise stores it."""
         if finished:
             self._active.pop(active.number, None)
             self.store.finish(finished)
-            self.listener.example(failed=finished.failure is not None)
+            self.listener.example(failed=finished.failed)
             return
         self._active[active.number] = active
         if self.slots:
@@ -233,7 +228,7 @@ class Rounds:
                 reader = self.readers.of(example.reads[index].role)
                 by_reader.setdefault(id(reader), (reader, []))[1].append((example, index))
         for reader, places in by_reader.values():
-            size = reader.batch_size(self.limits.window)
+            size = reader.batch_size(self.readers.limits.window)
             for start in range(0, len(places), size):
                 yield reader, places[start : start + size]
 
@@ -244,21 +239,12 @@ class Rounds:
 
     def _read(self, reader: BatchReader, places: Sequence[_Place]) -> list[Reply]:
         """Reads a batch; if the batch has killed its workers, reads its reads one at a time."""
-        example, index = places[0]
-        deaths = self.attempts.begin("window", example.number, example.place + index)
-        # Not after the first death: smaller batches can change the answers of float readers, so
-        # every lost worker would change results (decision 49).
-        if deaths < TRIES:
-            return reader.read([example.reads[index] for example, index in places])
-        if len(places) == 1:  # it was alone each time
-            return [ReadError(self.attempts.cause)]
-        return [self._read_alone(reader, *place) for place in places]
-
-    def _read_alone(self, reader: BatchReader, example: ActiveExample, index: int) -> Reply:
-        deaths = self.attempts.begin("read", example.number, example.place + index)
-        if deaths >= ALONE:
-            return ReadError(self.attempts.cause)
-        return reader.read([example.reads[index]])[0]
+        replies: list[Reply] = []
+        reads = [example.reads[index] for example, index in places]
+        numbers = [(example.number, example.place + index) for example, index in places]
+        for part, is_deadly in self.attempts.parts("read", reads, numbers):
+            replies += [ReadError(self.attempts.cause)] if is_deadly else reader.read(part)
+        return replies
 
     # -- slots ---------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from leporello.core.passages import identity
 from leporello.core.protocols import Chunker
 from leporello.core.records import Chunk, Example, Hit
 from leporello.engine.enriching import EnricherRunner
-from leporello.engine.failures import ExampleError, note_on_recovery, stage_errors, time_limit
+from leporello.engine.failures import ExampleError, isolated, stage_errors
 from leporello.engine.reading import BatchReaders
 
 
@@ -33,9 +33,20 @@ def select_document(
     stages: Pipeline, examples: Sequence[Example], timeout: float | None = None
 ) -> list[Selection | ExampleError]:
     """Returns the selection or error of each example on a document; the timeout is per example."""
+    if timeout is not None:  # loading and hashing happen once, outside the examples' time limit
+        for stage in (stages.chunker, stages.retriever):
+            load_models(stage)
+            if cache := examples[0].document.cache:
+                cache.fingerprint(stage)
     valid = [example for example in examples if not example.fault]
-    selections = iter(_select_apart(stages, valid, timeout) if valid else ())
-    return [ExampleError("task", e.fault) if e.fault else next(selections) for e in examples]
+    results = iter(isolated(partial(select, stages), valid, "retriever", timeout) if valid else ())
+    return [ExampleError("task", e.fault) if e.fault else _noted(*next(results)) for e in examples]
+
+
+def _noted(selection: Selection | ExampleError, note: str) -> Selection | ExampleError:
+    if not note or isinstance(selection, ExampleError):
+        return selection
+    return replace(selection, notes=(*selection.notes, note))
 
 
 def select(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
@@ -45,33 +56,6 @@ def select(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:
             # This chunker's chunks depend on the question, so examples cannot share them.
             return [s for example in examples for s in _together(stages, [example])]
         return _together(stages, examples)
-
-
-def _select_apart(
-    stages: Pipeline, examples: Sequence[Example], timeout: float | None
-) -> list[Selection | ExampleError]:
-    """Selects together; after a failure, each question separately, so only the faulty ones fail."""
-    if timeout is not None:  # loading and hashing happen once, outside the examples' time limit
-        for stage in (stages.chunker, stages.retriever):
-            load_models(stage)
-            if cache := examples[0].document.cache:
-                cache.fingerprint(stage)
-    # One call serves all questions of a document, so their times are added.
-    limit = None if timeout is None else timeout * len(examples)
-    try:
-        with stage_errors("retriever"), time_limit(limit):
-            return [*select(stages, examples)]
-    except ExampleError as error:
-        if len(examples) == 1:
-            return [error]
-        failure = error
-    results = [r for example in examples for r in _select_apart(stages, [example], timeout)]
-    selections = [result for result in results if isinstance(result, Selection)]
-    if len(selections) < len(results):
-        return results
-    # No question fails alone: report the failure of the batch as a note.
-    note = note_on_recovery(failure.stage, failure.__cause__ or failure, failure.message)
-    return [replace(selection, notes=(*selection.notes, note)) for selection in selections]
 
 
 def _together(stages: Pipeline, examples: Sequence[Example]) -> list[Selection]:

@@ -42,12 +42,9 @@ def rows_of(
     listener: Listener | None = None,
 ) -> Rows:
     """Runs examples with a store at a path, or in memory, and returns their rows."""
-    limits = limits or Limits()
     store = Store(path, StoreKey(examples=len(examples))) if path else MemoryStore()
-    readers = BatchReaders(stages, cache, limits.example_timeout, attempts or Attempts())
-    run = Rounds(
-        readers, store, limits, listener or Listener(), slots, metrics_of(metrics), normalise
-    )
+    readers = BatchReaders(stages, cache, limits or Limits(), attempts or Attempts())
+    run = Rounds(readers, store, listener or Listener(), slots, metrics_of(metrics), normalise)
     try:
         run.run(examples)
         return [*map(decoded, store.rows())]

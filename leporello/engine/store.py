@@ -28,7 +28,7 @@ from leporello.engine.database import (
     encoded,
     stored_row,
 )
-from leporello.engine.results.finished import FinishedExample, FinishedRow
+from leporello.engine.results.finished import FinishedRow
 from leporello.engine.results.serialization import output_row
 
 # A killed process loses no committed rows. A power cut can damage the file, which the checksums
@@ -52,7 +52,7 @@ class MemoryStore:
         # Numbers of the examples that failed before, and are read in separate batches.
         self.alone: set[int] = set()
         self.sizes: Mapping[str, int] = {}  # of micro-batches that readers determined, by name
-        self.finished: dict[int, FinishedExample] = {}  # empty for a store on disk
+        self._finished: dict[int, FinishedRow] = {}  # empty for a store on disk
 
     def outputs(self, owner: int) -> dict[int, StoredOutput]:  # noqa: ARG002 -- see Store
         """Removes and returns an owner's stored outputs by index of the read.
@@ -64,10 +64,10 @@ class MemoryStore:
     def add_batch(self, replies: Sequence[tuple[int, int, Read, Reply, str]]) -> None:
         """Stores (owner, index, read, reply, note on the example) for each read of a batch."""
 
-    def finish(self, example: FinishedExample) -> None:
+    def finish(self, row: FinishedRow) -> None:
         """Stores a finished example."""
-        self.finished[example.number] = example
-        self._mark(example.number, failed=example.failure is not None)
+        self._finished[row.number] = row
+        self._mark(row)
 
     def passages(self, document: int, sha256: str) -> Mapping[str, Any] | None:  # noqa: ARG002 -- see Store
         """Returns the stored passages of a document of the shard; None without passages."""
@@ -88,15 +88,15 @@ class MemoryStore:
 
     def rows(self) -> list[FinishedRow]:
         """Returns the rows of all finished examples, by number."""
-        return [example.row for _, example in sorted(self.finished.items())]
+        return [row for _, row in sorted(self._finished.items())]
 
     def close(self) -> None:
         """Closes the store."""
 
-    def _mark(self, number: int, *, failed: bool) -> None:
-        self.done.add(number)
-        if failed:
-            self.failed.add(number)
+    def _mark(self, row: FinishedRow) -> None:
+        self.done.add(row.number)
+        if row.failed:
+            self.failed.add(row.number)
 
 
 class Store(MemoryStore):
@@ -164,7 +164,7 @@ class Store(MemoryStore):
             raise DamagedStoreError(f"{self.path}: a page is damaged")
         # Every checksum now, as a changed row would enter the results (decision 48).
         for row in done_rows(self._database):
-            self._mark(row.number, failed=row.failed)
+            self._mark(row)
         self.alone = {*self._meta("alone")}
         self.sizes = self._meta("sizes")
         for data, crc in self._database.execute("SELECT data, crc FROM batch ORDER BY number"):
@@ -190,11 +190,10 @@ class Store(MemoryStore):
         self._write("INSERT INTO batch (owner, data, crc) VALUES (?, ?, ?)", row)
         self.commit()
 
-    def finish(self, example: FinishedExample) -> None:
+    def finish(self, row: FinishedRow) -> None:
         """See `MemoryStore`; `commit` must follow."""
-        row = example.row
         self._rows.append(stored_row(row))
-        self._mark(row.number, failed=row.failed)
+        self._mark(row)
 
     def retry(self) -> None:
         """Removes failed examples, which are then read in separate batches."""

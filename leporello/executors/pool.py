@@ -4,6 +4,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, Self
 
 from leporello.core.errors import Stopped, UserError
@@ -167,7 +168,7 @@ class Pool:
         for worker in [worker for worker in self._workers if worker.link in ready]:
             kind, answer = worker.receive()
             if kind == "progress":
-                self._call(lambda counts=answer: report(counts))  # type: ignore[misc]
+                self._call(partial(report, answer))
             elif kind == "result":
                 self._idle_deaths = 0
                 worker.orders.pop(answer.shard, None)

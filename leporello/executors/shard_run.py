@@ -43,15 +43,15 @@ class ShardRun:
         slots: Slots | None,
         record: Callable[[int, Phase], None] | None,
     ) -> None:
-        """Opens the stores that earlier workers left; see `ShardWorker` for `record`."""
+        """Prepares the run; see `ShardWorker` for `record`."""
         self.order, self._record = order, record
         self._pipelines, self._listener, self._slots = pipelines, listener, slots
         self._started = monotonic()
         self._task_attempts = self._attempts(_TASK)
-        self._check_deaths()
-        self._lanes = [self._lane(place) for place in order.pipelines]
+        self._lanes: list[_Lane] = []
 
-    def _check_deaths(self) -> None:
+    def open(self) -> None:
+        """Opens the stores that earlier workers left."""
         name = f"shard {self.order.shard.number} of task {self._pipelines.spec.task.name!r}"
         most = max(self._task_attempts.deaths.values(), default=0)
         # Not the documents' fault: the model does not fit, and no smaller piece would help.
@@ -62,6 +62,8 @@ class ShardRun:
             )
         if most > 2 * TRIES:  # isolating the cause has failed
             raise UserError(f"{name}: workers have died {most} times; see their output above")
+        for place in self.order.pipelines:
+            self._lanes.append(self._lane(place))
 
     def _lane(self, place: int) -> _Lane:
         pipelines, shard = self._pipelines, self.order.shard
@@ -76,12 +78,9 @@ class ShardRun:
         # The sizes of the first worker, since others would change the last digits of a model.
         store.sizes = store.sizes or self.order.sizes
         restore_batch_sizes(stages, store.sizes)
-        attempts, timeout = self._attempts(place), spec.limits.example_timeout
-        readers = BatchReaders(stages, pipelines.cache, timeout, attempts)
-        rounds = Rounds(
-            readers, store, spec.limits, self._listener, self._slots, pipelines.metrics,
-            pipelines.normalisers[place],
-        )  # fmt: skip
+        readers = BatchReaders(stages, pipelines.cache, spec.limits, self._attempts(place))
+        metrics, normalise = pipelines.metrics, pipelines.normalisers[place]
+        rounds = Rounds(readers, store, self._listener, self._slots, metrics, normalise)
         return _Lane(place, rounds, store, len(store.done))
 
     def _attempts(self, place: int) -> Attempts:
@@ -155,7 +154,7 @@ class ShardRun:
 
     def _publish(self) -> None:
         # Only whole files, since an object store cannot append.
-        if remote := self._pipelines.remote:
+        if (remote := self._pipelines.remote) and self._lanes:
             self._task_attempts.begin("publish")
             paths = (lane.store.path for lane in self._lanes)
             remote.put(*map(self._pipelines.directory.name_of, paths))

@@ -59,7 +59,6 @@ class ShardWorker:
         self.pipelines = Pipelines(spec)
         self._listener, self._record = listener, record
         self._open_runs: list[ShardRun] = []
-        self._opening_shard: int | None = None
         self._spent: dict[str, Ledger] = {}
         self._resources = ExitStack()
         self._stages = self.pipelines.stages[0]  # all pipelines have the same readers
@@ -107,16 +106,11 @@ class ShardWorker:
 
     def _start(self, order: ShardOrder) -> Iterator[ShardResult]:
         """Runs a shard; with slots, only until there is room for the next shard."""
-        self._opening_shard = order.shard.number
-        if order == FIND_SIZES:
-            sizes, self._opening_shard = self._sizes(), None
-            yield ShardResult(order.shard.number, sizes=sizes)
-            return
-        for role, budget in order.budgets.items():
-            self._stages.readers[role].share_limits(budget.workers, budget.share)
         run = ShardRun(self.pipelines, order, self._listener, self._slots, self._record)
         self._open_runs.append(run)
-        self._opening_shard = None
+        for role, budget in order.budgets.items():
+            self._stages.readers[role].share_limits(budget.workers, budget.share)
+        run.open()
         run.admit(self._selectors)
         # Batches never cross shards, so a second open shard would gain nothing.
         if self._slots is None:
@@ -141,6 +135,8 @@ class ShardWorker:
 
     def _finish(self, run: ShardRun) -> ShardResult:
         result = run.finish()
+        if run.order == FIND_SIZES:
+            result.sizes = self._sizes()
         set_late(None)  # the worker may wait for its next shard
         result.spent = self._newly_spent()
         self._open_runs.remove(run)
@@ -150,10 +146,8 @@ class ShardWorker:
     def _unfinished(self, outcome: str, error: str) -> Iterator[ShardResult]:
         if self._slots is not None:
             self._slots.drain()  # started reads will be answered, and cost money
-        results = [run.result(outcome, error) for run in self._open_runs]
-        if self._opening_shard is not None:
-            results.append(ShardResult(self._opening_shard, outcome=outcome, error=error))
-        for result in results:
+        for run in self._open_runs:
+            result = run.result(outcome, error)
             result.spent = self._newly_spent()
             yield result
 

@@ -18,11 +18,11 @@ from leporello.core.calls.answers import as_text, items_of
 from leporello.core.errors import UserError, check_list
 from leporello.core.files import cache_directory
 from leporello.core.members import member_document
-from leporello.core.records import JSON, Coverage, Document, Example, Output, Read, Span
+from leporello.core.records import JSON, Coverage, Document, Example, Read, Span
 from leporello.engine.failures import ExampleError
 from leporello.engine.progress import Listener, Progress
 from leporello.engine.reading import BatchReaders
-from leporello.engine.results.finished import FinishedExample, cost_of, prediction_of
+from leporello.engine.results.finished import FinishedRow, prediction_from_row, prediction_of
 from leporello.engine.rounds import Rounds
 from leporello.engine.selection import select_document
 from leporello.engine.store import MemoryStore
@@ -258,14 +258,15 @@ class Session:
         is_complete = text.endswith("?") or not question.endswith("?")
         return text if is_complete and len(text) < len(question) + _MOST_ADDED else ""
 
-    def _answer(self, example: Example, finished: FinishedExample) -> Answer | UserError:
-        document, prediction = self.document, finished.prediction
+    def _answer(self, example: Example, finished: FinishedRow) -> Answer | UserError:
+        document, statistics = self.document, finished.statistics
         if failure := finished.failure:
-            message = f"the {failure.stage} failed: {failure.message}"
+            message = f"the {failure['stage']} failed: {failure['error']}"
             return UserError(f"{example.question!r}: {message}" if example.id != "q0" else message)
-        assert prediction is not None
-        replies = [call.reply for call in finished.calls]
+        assert finished.prediction is not None
+        prediction = prediction_from_row(finished.prediction)
         raw: Any = prediction.raw
+        cost = statistics.input_tokens, statistics.output_tokens, statistics.dollars
         typed = typed_value(raw) if example.schema else None
         return Answer(
             example.question,
@@ -273,12 +274,12 @@ class Session:
             tuple(cited_passages(document, prediction)),
             prediction.coverage,
             document,
-            notes=(*self._language(), *finished.notes),
+            notes=(*self._language(), *statistics.notes),
             spans=tuple(dict.fromkeys(typed.spans.values() if typed else _spans(finished, raw))),
             typed=typed,
             confidence=prediction.confidence,
             items=items_of(raw),
-            cost=Cost(len(replies), **cost_of(replies)),
+            cost=Cost(len(finished.calls), *cost),
         )
 
     def _language(self) -> Iterator[str]:
@@ -292,7 +293,7 @@ class Session:
 
     def _finished(
         self, examples: Sequence[Example], listener: Listener | None
-    ) -> list[FinishedExample]:
+    ) -> list[FinishedRow]:
         with ExitStack() as stack:
             if listener is None:
                 bar = stack.enter_context(Progress(f"asking {self.document.id}", len(examples)))
@@ -302,7 +303,7 @@ class Session:
             store = MemoryStore()
             readers = BatchReaders(self.stages, self._cache)
             Rounds(readers, store, listener=listener).run(examples)
-            return [example for _, example in sorted(store.finished.items())]
+            return store.rows()
 
 
 def ask(
@@ -338,9 +339,9 @@ def _all_answers(attempts: Sequence[Answer | UserError]) -> list[Answer]:
     return [attempt for attempt in attempts if isinstance(attempt, Answer)]
 
 
-def _spans(finished: FinishedExample, raw: JSON) -> Iterator[Span]:
+def _spans(finished: FinishedRow, raw: JSON) -> Iterator[Span]:
     """Yields the spans of the outputs that equal the combiner's answer, highest score first."""
     text = as_text(raw)
-    outputs = [call.reply for call in finished.calls if isinstance(call.reply, Output)]
-    by_score = sorted(outputs, key=lambda output: -(output.score or 0.0))
-    return (o.span for o in by_score if o.span and o.text.strip() == text)
+    outputs = [call["output"] for call in finished.calls if "span" in call["output"]]
+    by_score = sorted(outputs, key=lambda output: -(output["score"] or 0.0))
+    return (Span(*output["span"]) for output in by_score if output["text"].strip() == text)

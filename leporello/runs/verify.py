@@ -70,13 +70,14 @@ def _run_again(
     # Outputs depend on the batch size, so the sizes are those of the run.
     restore_batch_sizes(stages, context.directory.sizes().get(sizes_key(job.pipeline), {}))
     normalise = normalizer_of(job.source, wanted=job.pipeline.normalised)
-    readers, store = BatchReaders(stages, None, context.limits.example_timeout), MemoryStore()
+    store = MemoryStore()
     store.done |= {*others}
     # The examples that are not chosen count in groups, and take no memory.
     limits = replace(context.limits, max_active=round(context.limits.max_active / _SHARE))
     with Progress(f"verifying {job.name}", len(chosen)) as progress:
         listener = Listener(progress.take, lambda: context.check(progress))
-        rounds = Rounds(readers, store, limits, listener, normalise=normalise)
+        readers = BatchReaders(stages, limits=limits)
+        rounds = Rounds(readers, store, listener, normalise=normalise)
         rounds.run(islice(examples_of(job.source, job.task.name), context.limit))
     return {row.number: row for row in store.rows()}
 

@@ -14,7 +14,7 @@ from leporello.combiners import Stuff
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.records import Combination, Document, Example, Hit, Output, Read
-from leporello.engine import failures, reading
+from leporello.engine import failures
 from leporello.engine.failures import OVERDUE, TRIES, Attempts, ExampleError, Phase
 from leporello.engine.limits import Limits
 from leporello.engine.shard_rows import rows_of
@@ -125,7 +125,6 @@ def no_catching(monkeypatch: pytest.MonkeyPatch) -> None:
         return call
 
     monkeypatch.setattr(ExampleError, "of", staticmethod(raising_deaths(ExampleError.of)))
-    monkeypatch.setattr(reading, "read_error", raising_deaths(failures.read_error))
 
     def call(reader: Any, inputs: Sequence[Read]) -> list[Output]:
         return list(reader.read(inputs))
@@ -151,8 +150,9 @@ def test_only_the_reads_that_kill_fail(tmp_path: Path) -> None:
     assert answers == [
         "q0 4", "q1 4", "q2 4", "q3 4", "q4 1", "q6 1", "q8 4", "q9 4", "q10 4", "q11 4"
     ]  # fmt: skip
-    alone = {("read", 0, number, 0): 1 for number in (5, 7)}  # one more death isolates each read
-    assert worker.deaths == {("window", 0, 4, 0): TRIES, **alone}
+    # One more death isolates each read.
+    alone: dict[Phase, int] = {("read", 0, number, 0): 1 for number in (5, 7)}
+    assert worker.deaths == {("read", 0, 4, 0, 4): TRIES, **alone}
 
 
 def test_two_deaths_at_a_batch_change_nothing(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_an_example_whose_combiner_kills_fails_alone(tmp_path: Path) -> None:
     failed = [row["failure"] for row in rows if "failure" in row]
     fields = [(row["id"], row["stage"], row["error"]) for row in failed]
     assert fields == [("e5", "combiner", CAUSE)]
-    assert worker.deaths == {("combine", 0, 5): TRIES}
+    assert worker.deaths == {("combiner", 0, 5): TRIES}
     assert len(rows) == len(QUESTIONS)
 
 

@@ -183,7 +183,7 @@ def test_after_a_death_reads_run_one_at_a_time(tmp_path: Path) -> None:
     started: list[Phase] = []
     attempts = Attempts(7, cause="it died")
     attempts.record = started.append
-    attempts.deaths[("combine", 7, 0)] = 1
+    attempts.deaths[("combiner", 7, 0)] = 1
     attempts.deaths[("read", 7, 2, 0)] = 3
     reader = Hash()
     with Slots(COUNT) as slots:
@@ -203,5 +203,5 @@ def test_without_a_death_reads_are_not_logged(tmp_path: Path) -> None:
     attempts.record = started.append
     with Slots(4) as slots:
         run_in_slots(tmp_path / "s.sqlite", questions(6), slots, attempts=attempts)
-    assert {kind for kind, *_ in started} == {"select", "load", "combine"}
+    assert {kind for kind, *_ in started} == {"select", "load", "combiner"}
     assert counts_in(tmp_path / "s.sqlite").examples == 6

@@ -20,8 +20,7 @@ def run_example(stages: Pipeline, example: Example) -> tuple[ActiveExample, list
         rounds.append([*active.reads])
         for index, read in enumerate(active.reads):
             active.reply(index, stages.reader_of(read.role).read([read])[0])
-    if finished.failure:
-        raise finished.failure
+    assert not finished.failed, finished.failure
     return active, rounds
 
 

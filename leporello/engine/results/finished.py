@@ -193,70 +193,47 @@ class FinishedRow:
         return self.lines[3].decode()
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedExample:
-    """A finished example."""
+def succeeded(
+    number: int,
+    prediction: Prediction,
+    calls: Sequence[Call],
+    notes: Sequence[str],
+    scored: Scored,
+) -> FinishedRow:
+    """Returns an example that has a prediction; raises if JSON cannot represent a value."""
+    way = ", ".join(way_of(prediction.raw))
+    statistics = ExampleStatistics(
+        number,
+        prediction.id,
+        scored[0],
+        document=prediction.document_sha256,
+        coverage=_fields(prediction.coverage),
+        empty=not prediction.prediction,
+        notes=notes,
+        faults=scored[1],
+        roles=_by_role(calls),
+        way=way,
+        reads=len(calls) if way else 0,
+        confidence=prediction.confidence,
+        abstained=prediction.abstained,
+        characters=sum(map(_characters, calls)) if way else 0,
+        **_cost_of(calls),
+    )
+    rows = [call_row(call.round, call.read, call.reply) for call in calls]
+    lines = (_line(prediction_row(prediction)), _line(rows), _line(statistics.row()), b"")
+    return FinishedRow(number, prediction.id, False, lines)
 
-    number: int  # number of the example in its task
-    row: FinishedRow  # row for a store
-    prediction: Prediction | None = None  # prediction; None if the example failed
-    failure: ExampleError | None = None  # error; None unless the example failed
-    calls: Sequence[Call] = ()  # reads with their outputs, in order; empty if the example failed
-    notes: Sequence[str] = ()
 
-    @classmethod
-    def succeeded(
-        cls,
-        number: int,
-        prediction: Prediction,
-        calls: Sequence[Call],
-        notes: Sequence[str],
-        scored: Scored,
-    ) -> FinishedExample:
-        """Returns an example that has a prediction; raises if JSON cannot represent a value."""
-        way = ", ".join(way_of(prediction.raw))
-        statistics = ExampleStatistics(
-            number,
-            prediction.id,
-            scored[0],
-            document=prediction.document_sha256,
-            coverage=_fields(prediction.coverage),
-            empty=not prediction.prediction,
-            notes=notes,
-            faults=scored[1],
-            roles=_by_role(calls),
-            way=way,
-            reads=len(calls) if way else 0,
-            confidence=prediction.confidence,
-            abstained=prediction.abstained,
-            characters=sum(map(_characters, calls)) if way else 0,
-            **cost_of(call.reply for call in calls),
-        )
-        rows = [call_row(call.round, call.read, call.reply) for call in calls]
-        lines = (_line(prediction_row(prediction)), _line(rows), _line(statistics.row()), b"")
-        row = FinishedRow(number, prediction.id, False, lines)
-        return cls(number, row, prediction, calls=calls, notes=notes)
-
-    @classmethod
-    def failed(
-        cls, number: int, example: Example, error: ExampleError, scored: Scored
-    ) -> FinishedExample:
-        """Returns an example that failed; `scored` are those of an empty prediction."""
-        # By content: thousands of examples often fail in the same line, and then share one file.
-        trace = error.trace and f"{TRACEBACKS}/{digest(error.trace)}.txt"
-        failure = {
-            "id": example.id,
-            "stage": error.stage,
-            "error": error.message,
-            "traceback": trace,
-        }
-        cause = error.stage, error.message.partition("\n")[0]
-        statistics = ExampleStatistics(
-            number, example.id, scored[0], failure=cause, faults=scored[1]
-        )
-        traceback = error.trace.encode(errors="backslashreplace")
-        lines = _line(failure), b"", _line(statistics.row()), traceback
-        return cls(number, FinishedRow(number, example.id, True, lines), failure=error)
+def failed(number: int, example: Example, error: ExampleError, scored: Scored) -> FinishedRow:
+    """Returns an example that failed; `scored` are the statistics of an empty prediction."""
+    # By content: thousands of examples often fail in the same line, and then share one file.
+    trace = error.trace and f"{TRACEBACKS}/{digest(error.trace)}.txt"
+    failure = {"id": example.id, "stage": error.stage, "error": error.message, "traceback": trace}
+    cause = error.stage, error.message.partition("\n")[0]
+    statistics = ExampleStatistics(number, example.id, scored[0], failure=cause, faults=scored[1])
+    traceback = error.trace.encode(errors="backslashreplace")
+    lines = _line(failure), b"", _line(statistics.row()), traceback
+    return FinishedRow(number, example.id, True, lines)
 
 
 def _line(row: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bytes:
@@ -312,9 +289,9 @@ class ExampleStatistics:
 _OPTIONAL = [n for n in ExampleStatistics.__slots__ if n not in ("number", "id", "statistics")]
 
 
-def cost_of(replies: Iterable[Reply]) -> dict[str, Any]:
+def _cost_of(calls: Iterable[Call]) -> dict[str, Any]:
     """Returns the cost of reads; `dollars` is None if no read has a price."""
-    outputs = [reply for reply in replies if isinstance(reply, Output)]
+    outputs = [call.reply for call in calls if isinstance(call.reply, Output)]
     prices = [output.dollars for output in outputs if output.dollars is not None]
     return {
         "input_tokens": sum(output.input_tokens for output in outputs),
@@ -334,7 +311,7 @@ def _by_role(calls: Sequence[Call]) -> dict[str, dict[str, Any]]:
         role: {
             "reads": sum(not _over_budget(call) for call in calls_of_role),
             "over_budget": sum(map(_over_budget, calls_of_role)),
-            **cost_of(call.reply for call in calls_of_role),
+            **_cost_of(calls_of_role),
         }
         for role, calls_of_role in roles.items()
     }
