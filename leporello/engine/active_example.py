@@ -272,7 +272,9 @@ class ActiveExample:
         self.notes += [text for text in notes if text not in self.notes]
 
 
-def first_reads(stages: Pipeline, example: Example, selection: Selection) -> Sequence[Read]:
+def first_reads(
+    stages: Pipeline, example: Example, selection: Selection | ExampleError
+) -> Sequence[Read]:
     """Returns the reads of a combiner's first round; raises ExampleError if it fails."""
     active = ActiveExample(Scoring(BatchReaders(stages)), 0, example, selection)
     finished = active.advance()

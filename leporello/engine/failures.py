@@ -8,7 +8,7 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from faulthandler import cancel_dump_traceback_later, dump_traceback_later
 from os import _exit
@@ -201,13 +201,12 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
     """Raises TimeoutError in the block once its time is over; limits do not nest."""
 
     def __init__(self, seconds: float | None) -> None:
-        self._limit = None if seconds is None else _limited(seconds)
+        self._limit = nullcontext() if seconds is None else _limited(seconds)
         self._process = os.getpid()
 
     def __enter__(self) -> None:
         """Starts the limit; raises UserError outside the main thread, which alone gets signals."""
-        if self._limit is not None:
-            self._limit.__enter__()
+        self._limit.__enter__()
 
     def __exit__(
         self,
@@ -216,8 +215,7 @@ class time_limit:  # noqa: N801 -- called like a function; a generator takes twi
         trace: TracebackType | None,
     ) -> None:
         try:
-            if self._limit is not None:
-                self._limit.__exit__(kind, error, trace)
+            self._limit.__exit__(kind, error, trace)
         finally:
             if os.getpid() != self._process:  # a stage has forked: the copy is not a worker
                 _exit(0)

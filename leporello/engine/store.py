@@ -135,16 +135,12 @@ class Store(MemoryStore):
                 fault = ""
         if fault:
             _log.warning("%s: %s; its shard runs again", self.path, fault)
-        self.discard()
-
-    def discard(self) -> None:
-        """Removes the contents of the store."""
+        # Deletes the files, not the rows: SQL fails on a damaged file. An example cannot be
+        # replaced without its batch mates, so the shard runs again; the cache keeps this cheap.
         self._database.close()
         MemoryStore.__init__(self)
         self._outputs.clear()
         with as_user_errors(self.path):
-            # Deletes the files, not the rows: SQL fails on a damaged file. An example cannot be
-            # replaced without its batch mates, so the shard runs again; the cache keeps this cheap.
             for suffix in ("", "-journal"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
             self._database = connected(self.path)

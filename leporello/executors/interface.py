@@ -24,7 +24,6 @@ from leporello.engine.limits import Limits
 from leporello.engine.reading import ReadStatistics
 from leporello.engine.task_examples import no_answer_of, normalizer_of
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import JobFiles
 from leporello.jobs.shards import Shard, TaskReader
 from leporello.metrics.protocol import is_later
 from leporello.storage.runs import RemoteRun
@@ -200,10 +199,6 @@ class Pipelines:
         self.normalisers = [normalizer_of(source, wanted=p.normalised) for p in spec.pipelines]
         self.tasks = TaskReader(source, spec.task.name)
         self.cache = Cache(spec.cache) if spec.cache else None
-
-    def files(self, place: int) -> JobFiles:
-        """Returns the files of a pipeline by its index."""
-        return JobFiles(self.directory, self.spec.pipelines[place].name, self.spec.task.name)
 
     def _check_sources(self) -> None:
         hashes = self.spec.source_hashes()

@@ -17,6 +17,7 @@ from leporello.engine.slots import Slots
 from leporello.engine.store import Store
 from leporello.executors.interface import Pipelines, PipelineShare, ShardOrder, ShardResult
 from leporello.executors.selectors import OpenedDocument, Selected, Selectors
+from leporello.jobs.files import JobFiles
 
 _TASK = -1  # instead of the index of a pipeline: operations for all pipelines
 
@@ -68,7 +69,8 @@ class ShardRun:
     def _lane(self, place: int) -> _Lane:
         pipelines, shard = self._pipelines, self.order.shard
         spec, stages = pipelines.spec, pipelines.stages[place]
-        path = pipelines.files(place).store(shard.number)
+        files = JobFiles(pipelines.directory, spec.pipelines[place].name, spec.task.name)
+        path = files.store(shard.number)
         if (remote := pipelines.remote) and not path.exists():
             remote.get(pipelines.directory.name_of(path))  # another machine may have started it
         key = StoreKey(shard.number, shard.first_example, shard.examples, spec.runs[place])

@@ -216,8 +216,6 @@ class _JobCounter:
 
     def _first_reads(self, example: Example, selection: Selection | ExampleError) -> Sequence[Read]:
         """Returns the first reads of an example; an empty list if it fails."""
-        if isinstance(selection, ExampleError):
-            return []
         try:
             return first_reads(self.stages, example, selection)
         except ExampleError:

@@ -115,8 +115,6 @@ def _add(
 ) -> bool:
     """Adds the first round of reads of an example; returns whether the example failed."""
     try:
-        if isinstance(selection, ExampleError):
-            raise selection
         with stage_errors("combiner"):
             reads, targets = _first_round(stages, example, selection)
     except ExampleError as error:
@@ -133,7 +131,7 @@ def _add(
 
 
 def _first_round(
-    stages: Pipeline, example: Example, selection: Selection
+    stages: Pipeline, example: Example, selection: Selection | ExampleError
 ) -> tuple[Sequence[Read], Sequence[Targets]]:
     combiner: Supervises = stages.combiner
     # Only the first round: later rounds depend on answers, which an untrained reader gets wrong.
