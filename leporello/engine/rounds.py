@@ -20,7 +20,7 @@ from leporello.core.errors import ReadError
 from leporello.core.records import Example, Reply
 from leporello.engine.active_example import ActiveExample, Scoring
 from leporello.engine.enriching import EnricherRunner
-from leporello.engine.failures import TRIES, ExampleError, stage_errors, time_limit
+from leporello.engine.failures import ExampleError, stage_errors, time_limit
 from leporello.engine.progress import Listener
 from leporello.engine.reading import BatchReader, BatchReaders
 from leporello.engine.results.finished import FinishedRow
@@ -257,16 +257,7 @@ class Rounds:
     def _submit(self, slots: Slots, example: ActiveExample) -> None:
         for index in [*example.unread]:
             reader = self.readers.of(example.reads[index].role)
-            read = partial(reader.read, [example.reads[index]], in_slot=True)
-            then = partial(self._deliver, [(example, index)], {})
-            if not self.attempts.deaths:
-                slots.submit(read, then)
-                continue
-            # A worker has died on this shard: one read at a time reveals which read killed it.
-            # Answers of readers with slots do not depend on their batch, so this costs only time.
-            deaths = self.attempts.begin("read", example.number, example.place + index)
-            if deaths >= TRIES:
-                read = partial(list, [ReadError(self.attempts.cause)])
-            slots.submit(read, then)
-            while slots.waiting:
-                self.wait()
+            slots.submit(
+                partial(reader.read, [example.reads[index]], in_slot=True),
+                partial(self._deliver, [(example, index)], {}),
+            )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic  # by name: a stage may replace functions of `time`
 
@@ -81,6 +81,10 @@ class ShardRun:
         store.sizes = store.sizes or self.order.sizes
         restore_batch_sizes(stages, store.sizes)
         readers = BatchReaders(stages, pipelines.cache, spec.limits, self._attempts(place))
+        if readers.slots and self._slots is None:
+            # A worker has died on this shard, and one read at a time shows which read killed it.
+            # Answers of readers with slots do not depend on their batch, so this costs only time.
+            readers.limits = replace(spec.limits, window=1)
         metrics, normalise = pipelines.metrics, pipelines.normalisers[place]
         rounds = Rounds(readers, store, self._listener, self._slots, metrics, normalise)
         return _Lane(place, rounds, store, len(store.done))

@@ -106,19 +106,20 @@ class ShardWorker:
 
     def _start(self, order: ShardOrder) -> Iterator[ShardResult]:
         """Runs a shard; with slots, only until there is room for the next shard."""
-        run = ShardRun(self.pipelines, order, self._listener, self._slots, self._record)
+        slots = None if order.deaths else self._slots
+        run = ShardRun(self.pipelines, order, self._listener, slots, self._record)
         self._open_runs.append(run)
         for role, budget in order.budgets.items():
             self._stages.readers[role].share_limits(budget.workers, budget.share)
         run.open()
         run.admit(self._selectors)
         # Batches never cross shards, so a second open shard would gain nothing.
-        if self._slots is None:
+        if slots is None:
             yield self._finish(run)
             return
         yield from self._finished()
         # The next shard opens while there is room: a shard's last reads would leave slots empty.
-        while not self._slots.has_room:
+        while not slots.has_room:
             yield from self._wait()
 
     def _wait(self) -> Iterator[ShardResult]:

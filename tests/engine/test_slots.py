@@ -178,25 +178,7 @@ def test_a_user_error_ends_the_run_and_keeps_finished_examples(tmp_path: Path) -
         assert resumed == run_in_slots(tmp_path / "unbroken.sqlite", examples, slots)
 
 
-def test_after_a_death_reads_run_one_at_a_time(tmp_path: Path) -> None:
-    """So the read that kills is known; a read with too many deaths is not repeated."""
-    started: list[Phase] = []
-    attempts = Attempts(7, cause="it died")
-    attempts.record = started.append
-    attempts.deaths[("combiner", 7, 0)] = 1
-    attempts.deaths[("read", 7, 2, 0)] = 3
-    reader = Hash()
-    with Slots(COUNT) as slots:
-        examples = questions(6, documents=2)
-        rows = run_in_slots(tmp_path / "s.sqlite", examples, slots, reader, attempts=attempts)
-    failed = [(row["done"], row["failure"]["error"]) for row in rows if "failure" in row]
-    assert failed == [(2, "it died")]
-    reads = [phase for phase in started if phase[0] == "read"]
-    assert len(reads) == len(reader.read_questions) + 1
-    assert len(rows) == 6
-
-
-def test_without_a_death_reads_are_not_logged(tmp_path: Path) -> None:
+def test_reads_in_slots_are_not_logged(tmp_path: Path) -> None:
     """Thousands of reads may run at once, so the last line of the log would prove nothing."""
     started: list[Phase] = []
     attempts = Attempts()

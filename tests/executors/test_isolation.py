@@ -121,6 +121,16 @@ def test_a_question_that_kills_its_worker_fails_alone(
     assert project.outcomes() == ["died"] * deaths + ["finished"]
 
 
+def test_a_read_in_a_slot_that_kills_its_worker_fails_alone(tmp_path: Path) -> None:
+    """After the first death reads run one at a time, so the read that kills is known."""
+    project = Project(tmp_path, "one", "two", "reader: kill", "four", "five")
+    reader = f"reader.class={tmp_path}/plug.py:Sliding"
+    project.run(workers=1, overrides=[reader, "retriever.k=1"])
+    assert project.failures() == {"q2": ("reader", KILLED)}
+    assert len(project.rows("predictions.jsonl")) == 4
+    assert project.outcomes() == ["died"] * 4 + ["finished"]
+
+
 def test_an_example_that_exceeds_the_memory_of_a_worker_fails(tmp_path: Path) -> None:
     """If Python raises MemoryError, the worker continues."""
     project = Project(tmp_path, "one", "reader: eat", "three", "four")

@@ -56,6 +56,11 @@ class Reader:
         return [0 for _ in texts]
 
 @dataclass(frozen=True)
+class Sliding(Reader):
+    depends_on_batch = False
+    slots = 2
+
+@dataclass(frozen=True)
 class Combiner:
     def combine(self, example, hits):
         first = yield [Read((hit.chunk,), example.question) for hit in hits]
