@@ -144,7 +144,7 @@ class EnricherRunner:
         # documents would keep the chunks of all of them in memory (decision 46).
         for _, group in itertools.groupby(reads, lambda read: id(self.readers.of(read.role))):
             of_reader = [*group]
-            size = self.readers.of(of_reader[0].role).batch_size(self.readers.limits.window)
+            size = self.readers.of(of_reader[0].role).batch_size
             for first in range(0, len(of_reader), size):
                 yield of_reader[first : first + size]
 

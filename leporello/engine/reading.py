@@ -66,11 +66,7 @@ class BatchReader:
     """A reader stage that reads batches: isolates faulty reads and reuses cached outputs."""
 
     reader: Any
-    # Cache of the outputs of complete batches; None disables caching.
-    cache: CacheProtocol | None = None
-    timeout: float | None = None  # seconds allowed per read of a call; None sets no limit
-    attempts: Attempts = field(default_factory=Attempts)  # log of started operations
-    is_timed: bool = False  # whether outputs contain their seconds, for a budget
+    readers: BatchReaders  # readers of the pipeline, whose cache, limits and log apply
     # Statistics of the reads so far.
     statistics: ReadStatistics = field(default_factory=ReadStatistics)
     # Notes, by index, on reads of the last batch that succeeded only in smaller batches.
@@ -83,11 +79,13 @@ class BatchReader:
         """Whether the reader expects all waiting reads of a shard in one call."""
         return bool(getattr(self.reader, "schedules_itself", False))
 
-    def batch_size(self, limit: int) -> int:
-        """Returns the number of reads in a batch, where the run's limit is `limit`."""
+    @property
+    def batch_size(self) -> int:
+        """Number of reads in a batch."""
         if self.schedules_itself:
             return sys.maxsize
-        return max(limit, getattr(type(self.reader), "window_size", 0))  # the class prefers more
+        preferred: int = getattr(type(self.reader), "window_size", 0)
+        return max(self.readers.limits.window, preferred)
 
     @property
     def slots(self) -> int:
@@ -103,7 +101,7 @@ class BatchReader:
     def load(self) -> None:
         """Loads the reader's models; no time limit applies."""
         if not self._loaded:
-            with self.attempts.loading():
+            with self.readers.attempts.loading():
                 load_models(self.reader)
             self._loaded = True
 
@@ -114,7 +112,7 @@ class BatchReader:
         """
         start = monotonic()
         replies = self._replies(batch, in_slot)
-        if not self.is_timed:
+        if self.readers.stages.budget.seconds is None:
             return replies
         # Stored with each output: a resumed shard then refuses the same reads for lack of seconds.
         # Each read of a batch is charged an equal share (decision 47).
@@ -131,7 +129,7 @@ class BatchReader:
         # Before the clock starts, so that tokens per second do not depend on the time to load.
         self.load()
         started, before = monotonic(), self._packed()
-        timeout = None if in_slot else self.timeout
+        timeout = None if in_slot else self.readers.limits.example_timeout
         results = isolated(partial(call_reader, self.reader), batch, "reader", timeout)
         self.cured = {number: note for number, (_, note) in enumerate(results) if note}
         replies = [_reply_of(result) for result, _ in results]
@@ -139,15 +137,15 @@ class BatchReader:
         self._count(replies, monotonic() - started, packed)
         # Errors are often temporary, and a smaller batch can change the last digits (decision 10).
         is_whole = not self.cured and not packed["halvings"]
-        if key and self.cache and is_whole and all(isinstance(r, Output) for r in replies):
+        if key and self.readers.cache and is_whole and all(isinstance(r, Output) for r in replies):
             rows: Index = {"rows": [*map(output_row, batch, replies)]}
-            self.cache.put("outputs", key, rows)
+            self.readers.cache.put("outputs", key, rows)
         return replies
 
     def _cache_key(self, batch: Sequence[Read]) -> Mapping[str, JSON] | None:
         """Returns the inputs that determine the outputs of a batch; None if they are unknown."""
         # A reader without a fingerprint may have changed in ways that no recipe shows.
-        identity = fingerprint(self.reader) if self.cache else None
+        identity = fingerprint(self.reader) if self.readers.cache else None
         if not identity:
             return None
         # Another micro-batch size changes a model's last digits, and thereby its texts.
@@ -157,7 +155,7 @@ class BatchReader:
         return {"reader": reader, "reads": list(map(digest_of, batch))}
 
     def _cached(self, key: Mapping[str, JSON] | None, reads: Sequence[Read]) -> list[Reply]:
-        if not (key and self.cache and (entry := self.cache.get("outputs", key))):
+        if not (key and self.readers.cache and (entry := self.readers.cache.get("outputs", key))):
             return []
         rows: Any = entry.get("rows")
         if rows is None:  # of version 0.2, which stored columns
@@ -191,20 +189,17 @@ class BatchReaders:
     """Readers of a pipeline by role; a batch contains reads of one reader."""
 
     stages: Pipeline
-    cache: CacheProtocol | None = None  # cache of outputs; None disables caching
+    cache: CacheProtocol | None = None  # of outputs of complete batches; None disables caching
     limits: Limits = field(default_factory=Limits)  # of the run, for batches and calls of stages
     attempts: Attempts = field(default_factory=Attempts)  # log of started operations
 
     def __post_init__(self) -> None:
         self._by_stage: dict[int, BatchReader] = {}
-        self._by_role = {role: self._batch_reader(r) for role, r in self.stages.readers.items()}
-
-    def _batch_reader(self, stage: object) -> BatchReader:
-        is_timed = self.stages.budget.seconds is not None
-        timeout = self.limits.example_timeout
-        reader = BatchReader(stage, self.cache, timeout, self.attempts, is_timed)
         # One reader in several roles forms common batches and has one set of statistics.
-        return self._by_stage.setdefault(id(stage), reader)
+        self._by_role = {
+            role: self._by_stage.setdefault(id(reader), BatchReader(reader, self))
+            for role, reader in self.stages.readers.items()
+        }
 
     def of(self, role: str) -> BatchReader:
         """Returns the reader of a role; raises StageError if the pipeline has none."""

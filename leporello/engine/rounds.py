@@ -228,7 +228,7 @@ class Rounds:
                 reader = self.readers.of(example.reads[index].role)
                 by_reader.setdefault(id(reader), (reader, []))[1].append((example, index))
         for reader, places in by_reader.values():
-            size = reader.batch_size(self.readers.limits.window)
+            size = reader.batch_size
             for start in range(0, len(places), size):
                 yield reader, places[start : start + size]
 
