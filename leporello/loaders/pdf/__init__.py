@@ -18,16 +18,11 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Secret
 from leporello.core.records import Document, Loss, Place
 from leporello.loaders.files import Format
+from leporello.loaders.pdf.layout import lines
 from leporello.loaders.pdf.objects import has_hidden_layers
+from leporello.loaders.pdf.ocr import recognised
 from leporello.loaders.pdf.outline import Written, of_bookmarks, of_types, write
-from leporello.loaders.pdf.pages import (
-    PageText,
-    losses,
-    page_names,
-    page_text,
-    read_scans,
-    take_furniture,
-)
+from leporello.loaders.pdf.pages import PageText, losses, page_names, page_text, take_furniture
 from leporello.text.outline import Heading, outline
 
 if TYPE_CHECKING:
@@ -103,9 +98,12 @@ class Pdf(Format):
         scans = [i for i, p in enumerate(texts) if not p.fault and (reads_all or p.lacks_text)]
         if not scans:
             return
-        for page, lines in zip(texts, complete, strict=True):
-            page.lines, page.furniture = lines, []
-        read_scans(pdf, texts, scans, path.name)
+        for page, with_furniture in zip(texts, complete, strict=True):
+            page.lines, page.furniture = with_furniture, []
+        for index, fragments, blank in recognised(pdf, scans, path.name):
+            page = texts[index]
+            page.lines, page.undecodable, page.ocr = lines(fragments), blank, True
+            page.pictures -= page.scanned
         if not self.furniture:
             take_furniture(texts)
 
@@ -158,9 +156,9 @@ def _outline(
     pdf: PdfDocument, texts: list[PageText], written: Written
 ) -> tuple[str, list[Heading]]:
     """Returns the title and the headings, from bookmarks or from type sizes."""
-    lines, tops = [page.lines for page in texts], [page.top for page in texts]
-    title, headings = of_types(lines, written.starts)
-    marked = of_bookmarks(pdf, lines, written.starts, tops)
+    pages, tops = [page.lines for page in texts], [page.top for page in texts]
+    title, headings = of_types(pages, written.starts)
+    marked = of_bookmarks(pdf, pages, written.starts, tops)
     declared = " ".join(pdf.get_metadata_value("Title").split())
     is_title = declared and not _NO_TITLE.search(declared)
     return declared if is_title else title, marked or headings

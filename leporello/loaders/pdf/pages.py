@@ -16,7 +16,6 @@ from leporello.loaders.pdf.fragments import Fragment, turned_box, upright
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
 from leporello.loaders.pdf.objects import Note, Visibility, page_notes, page_objects
-from leporello.loaders.pdf.ocr import recognised
 from leporello.loaders.pdf.ruled import with_rows
 from leporello.loaders.pdf.words import WordReader
 
@@ -124,16 +123,6 @@ def _is_on_page(fragment: Fragment, area: drawn.Box) -> bool:
             return False
         fragment.size = 1.0
     return west < fragment.x1 and fragment.x0 < east and top < y and y - size < bottom
-
-
-def read_scans(
-    pdf: PdfDocument, texts: Sequence[PageText], which: Sequence[int], name: str
-) -> None:
-    """Replaces the text of pages by OCR."""
-    for index, fragments, blank in recognised(pdf, which, name):
-        page = texts[index]
-        page.lines, page.undecodable, page.ocr = lines(fragments), blank, True
-        page.pictures -= page.scanned
 
 
 def take_furniture(texts: Sequence[PageText]) -> None:
