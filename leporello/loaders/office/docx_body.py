@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from itertools import takewhile
 from typing import TypeAlias
 
 from leporello.core.records import Loss
@@ -187,7 +188,8 @@ class Body:
         """Writes the description of a picture, and later the text, chart or diagram in it."""
         for element in drawing.iter("{*}pic", "{*}imagedata", "{*}textpath", *_CONTENTS):
             name = local_name(str(element.tag))
-            outer = [*_outer(element, drawing)]
+            around = takewhile(lambda e: e is not drawing, element.iterancestors())
+            outer = [local_name(str(e.tag)) for e in around]
             if "Fallback" in outer or "txbxContent" in outer:
                 continue  # repeats its alternative, or is written with the text box
             if name == "textpath":
@@ -252,14 +254,6 @@ def _is_joined(properties: Element) -> bool:
     """Returns whether a paragraph is an initial, or its end is deleted, so that it is joined."""
     is_initial = attribute(properties.find("{*}framePr"), "dropCap") in ("drop", "margin")
     return is_initial or properties.find("{*}rPr/{*}del") is not None
-
-
-def _outer(element: Element, end: Element) -> Iterator[str]:
-    """Yields the names of the elements around an element, up to another one."""
-    for outer in element.iterancestors():
-        if outer is end:
-            return
-        yield local_name(str(outer.tag))
 
 
 _HANDLERS: Mapping[str, _Write | None] = {

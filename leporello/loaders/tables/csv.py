@@ -46,7 +46,10 @@ class Csv(Format):
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
         first = _NAMED.match(text)
         delimiter = self.delimiter or (first[1] if first else _delimiter(text, path))
-        lines = [*_lines(text, delimiter, path)]
+        lines = [*io.StringIO(text, newline="")]
+        for number, line in enumerate(lines, 1):
+            if line.count(delimiter) >= TABLE_COLUMNS:
+                raise UserError(f"{path}:{number}: more than {TABLE_COLUMNS:,} values in a row")
         rows = (
             [[], *_rows(lines[1:], delimiter, notes)] if first else _rows(lines, delimiter, notes)
         )
@@ -89,11 +92,3 @@ def _rows(lines: Sequence[str], delimiter: str, notes: list[str]) -> Iterator[li
                     return
         start, number = reader.line_num, number + 1
         yield row
-
-
-def _lines(text: str, delimiter: str, path: Path) -> Iterator[str]:
-    """Yields the lines, and refuses lines with too many values for a table."""
-    for number, line in enumerate(io.StringIO(text, newline=""), 1):
-        if line.count(delimiter) >= TABLE_COLUMNS:
-            raise UserError(f"{path}:{number}: more than {TABLE_COLUMNS:,} values in a row")
-        yield line

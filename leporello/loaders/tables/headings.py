@@ -66,7 +66,7 @@ class _Head:
     def __init__(self, rows: Rows, full: Rows) -> None:
         self.rows = rows
         self.full = [f if any(row) else row for row, f in zip(rows, full, strict=True)]
-        counts = sorted(self._count(i) for i, row in enumerate(rows) if any(row))
+        counts = sorted(sum(map(bool, row)) for row in self.full if any(row))
         self.usual = counts[int(len(counts) * MOST)] if counts else 0
 
     def heading(self) -> HeaderRows | None:
@@ -77,9 +77,6 @@ class _Head:
             if sum(map(bool, self.rows[i])) >= max(self.usual, 2):
                 break  # no other row can be the header
         return next(filter(None, (self._at(i, is_strict=False) for i in candidates)), None)
-
-    def _count(self, i: int) -> int:
-        return sum(map(bool, self.full[i]))
 
     def _candidates(self) -> Iterator[int]:
         """Yields the rows of words or years above the first complete row with figures."""

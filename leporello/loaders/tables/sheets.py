@@ -209,12 +209,7 @@ def _lost(archive: ZipFile) -> Iterator[Loss]:
     names = archive.namelist()
     yield from losses_of(names, _EMBEDDED)
     for pattern, kind in _TEXTS.items():
-        texts = [t for n in names if re.fullmatch(pattern, n) for t in _texts(archive.read(n))]
-        if texts:
+        parts = (parsed(archive.read(name)) for name in names if re.fullmatch(pattern, name))
+        elements = (e for part in parts for e in part.iter("{*}t", "{*}text"))
+        if texts := [e.text for e in elements if e.text and e.text.strip()]:
             yield Loss(*kind, characters=sum(map(len, texts)), count=len(texts))
-
-
-def _texts(data: bytes) -> Iterable[str]:
-    """Returns the texts in an Office part."""
-    elements = parsed(data).iter("{*}t", "{*}text")
-    return (e.text for e in elements if e.text and e.text.strip())

@@ -63,17 +63,11 @@ def located(value: JSON, passages: Sequence[Chunk]) -> Span | None:
     for chunk in passages:
         text = chunk.document.text[chunk.start : chunk.end]
         if isinstance(value, str):
-            match = re.search(_spelled(value), text, re.IGNORECASE) if value.strip() else None
-            if match:
+            words = r"\s+".join(map(re.escape, as_answer(value).split()))  # over line breaks too
+            if words and (match := re.search(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE)):
                 return Span(chunk.start + match.start(), chunk.start + match.end())
         candidates = dates(text) if isinstance(value, str) else numbers(text)
         for candidate in candidates:
             if candidate.value == value:
                 return Span(chunk.start + candidate.start, chunk.start + candidate.end)
     return None
-
-
-def _spelled(value: str) -> str:
-    """Returns a pattern that matches a text with any white space between its words."""
-    words = r"\s+".join(map(re.escape, as_answer(value).split()))
-    return rf"(?<!\w){words}(?!\w)"

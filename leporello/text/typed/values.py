@@ -67,7 +67,9 @@ def numbers(text: str) -> Iterator[FoundValue]:
                 continue
             start = match.end() - len(match[0].lstrip())
             sign = -1 if (match["sign"] or "+") in "-−" else 1
-            yield FoundValue(start, match.end(), _plain(sign * value))
+            is_exact = value.is_integer() and value < 2**63
+            value = sign * (int(value) if is_exact else round(value, 9))
+            yield FoundValue(start, match.end(), value)
 
 
 def dates(text: str) -> Iterator[FoundValue]:
@@ -114,10 +116,6 @@ def _from_words(words: str) -> JSON:
         elif word in _SCALES:
             total, part = total + max(part, 1) * _SCALES[word], 0
     return total + part
-
-
-def _plain(value: float) -> JSON:
-    return int(value) if value.is_integer() and abs(value) < 2**63 else round(value, 9)
 
 
 def _iso(parts: dict[str, str]) -> str:
