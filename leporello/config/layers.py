@@ -66,9 +66,8 @@ class Layers:
         self.collections: dict[str, tuple[str, ...]] = {}
         self.default = built_in_tree("pipelines.yaml").at("default")
         self.faults: list[Fault] = []
-        sources = [Path(s) if isinstance(s, str) else s for s in files]
-        for file in {s if isinstance(s, Path) else id(s): s for s in sources}.values():
-            self._add(read_tree(file))
+        for file in files:
+            self._add(read_tree(Path(file) if isinstance(file, str) else file))
 
     def _add(self, tree: Tree) -> None:
         if not isinstance(tree.value, dict):

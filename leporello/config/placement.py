@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -62,12 +62,6 @@ class Placement:
     worker_memory: str = ""
     threads: Positive = 1
 
-    def __post_init__(self) -> None:
-        problems = problems_of({name: getattr(self, name) for name in _DEFAULTS})
-        if problems:
-            raise ValueError("; ".join(f"{name}: {text}" for name, text in problems.items()))
-        object.__setattr__(self, "address", full_address(self.address))
-
     def count(self, model_bytes: int = 0) -> int:
         """Returns the number of workers on this machine; 0 is this process."""
         if self.workers != "auto":
@@ -96,43 +90,37 @@ class Placement:
         return f"{place}, workers: {self.workers}{reserved}{ahead}"
 
 
-_DEFAULTS: Mapping[str, Any] = {entry.name: entry.default for entry in fields(Placement)}
+_DEFAULT = Placement()
 RAY_ONLY = ("address", "worker_cpus", "worker_gpus")
 
 
-def problems_of(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the problems of settings of the right types and of their combination, by setting."""
-    values = {**_DEFAULTS, **settings}
-    on_ray = values["executor"] == "ray"
-    problems = dict(_ray_problems(values) if on_ray else _local_problems(values))
-    for name, check in (("address", full_address), ("worker_memory", _bytes_in)):
-        try:
-            if name not in problems:
-                check(values[name])
-        except ValueError as error:
-            problems[name] = str(error)
-    return problems
+def _problems(placement: Placement) -> Iterator[tuple[str, str]]:
+    """Yields settings that are not valid, alone or with the others, and their problems."""
+    if placement.executor == "local":
+        for name in RAY_ONLY:
+            if getattr(placement, name) != getattr(_DEFAULT, name):
+                gpus = ": on this machine each of several workers has its own GPU, if there are any"
+                why = gpus if name == "worker_gpus" else ""
+                yield name, f"applies only to Ray{why}; add `executor: ray`, or leave it out"
+        if placement.workers == 0 and placement.selectors:
+            yield "selectors", "need a worker, and there are 0: give workers: 1"
+    else:
+        if placement.workers == 0:
+            yield "workers", "0 means this process, which is not on Ray: give 1 or more, or `auto`"
+        if placement.worker_gpus > 1 and placement.worker_gpus % 1:
+            yield "worker_gpus", f"must be a whole number if above 1, got {placement.worker_gpus:g}"
+        yield from _problem("address", _full_address, placement.address)
+    yield from _problem("worker_memory", _bytes_in, placement.worker_memory)
 
 
-def _local_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name in RAY_ONLY:
-        if values[name] != _DEFAULTS[name]:
-            gpus = ": on this machine each of several workers has its own GPU, if there are any"
-            why = gpus if name == "worker_gpus" else ""
-            yield name, f"applies only to Ray{why}; add `executor: ray`, or leave it out"
-    if values["workers"] == 0 and values["selectors"]:
-        yield "selectors", "need a worker, and there are 0: give workers: 1"
+def _problem(name: str, check: Callable[[str], object], text: str) -> Iterator[tuple[str, str]]:
+    try:
+        check(text)
+    except ValueError as error:
+        yield name, str(error)
 
 
-def _ray_problems(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if values["workers"] == 0:
-        yield "workers", "0 means this process, which is not on Ray: give 1 or more, or `auto`"
-    gpus = values["worker_gpus"]
-    if gpus > 1 and gpus % 1:
-        yield "worker_gpus", f"must be a whole number if above 1, got {gpus:g}"
-
-
-def full_address(text: str) -> str:
+def _full_address(text: str) -> str:
     """Returns a cluster's address as HOST:PORT, or `auto`; raises ValueError for other texts."""
     if text in ("", "auto"):
         return text
@@ -163,9 +151,9 @@ def visible_gpus() -> list[str]:
 
 def check_placement(path: str, tree: Tree) -> Placement:
     """Returns the checked `placement` of a pipeline; raises ConfigError."""
-    values = settings_of(path, tree, _setting)
-    raise_faults(path, tree, problems_of(values))
-    return Placement(**values)
+    placement = Placement(**settings_of(path, tree, _setting))
+    raise_faults(path, tree, dict(_problems(placement)))
+    return replace(placement, address=_full_address(placement.address))
 
 
 def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:

@@ -73,7 +73,7 @@ class SpecBuilder:
             raise self._fault(tree, path, f"a sweep may have at most {POINTS:,} values")
         if len(options) > 1 and not self.pick:
             raise self._fault(tree, path, "only parameters of stages can be swept")
-        key = (*path, ":options")
+        key = (*path, "")  # no part of a path is empty
         if key not in self.shared:
             self.shared[key] = Options(_distinct_labels(options)), names_of(options)
         choice, names = self.shared[key]

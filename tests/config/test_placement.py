@@ -102,9 +102,9 @@ def test_faults_of_a_placement_are_reported_with_their_lines(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("address", ["ray://head:10001", "head:port", "head:70000", "::1"])
-def test_an_invalid_address_of_a_cluster_is_refused(address: str) -> None:
-    with pytest.raises(ValueError, match=r"^address: .*must be `auto`, HOST or HOST:PORT"):
-        Placement("ray", address=address)
+def test_an_invalid_address_of_a_cluster_is_refused(tmp_path: Path, address: str) -> None:
+    [fault] = faults(mine(tmp_path, f"{{executor: ray, address: '{address}'}}"))
+    assert "mine.placement.address: must be `auto`, HOST or HOST:PORT" in fault
 
 
 FAMILY = """

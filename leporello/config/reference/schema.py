@@ -45,10 +45,6 @@ def _described(description: str, value: Any) -> dict[str, JSON]:  # noqa: ANN401
     return {"description": description, **value}
 
 
-def _mapping(description: str, value: JSON) -> dict[str, JSON]:
-    return {"description": description, "type": "object", "additionalProperties": value}
-
-
 def _closed(**properties: JSON) -> dict[str, JSON]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
@@ -68,8 +64,9 @@ def _suite() -> JSON:
     suite: Any = _settings(Suite, "name", "tree", *inner)
     suite["properties"]["split"] = _described("Name of the split for columns without one", _TEXT)
     for key, (cls, is_mapping) in inner.items():
-        text, value = parameters(Suite)[key].description, _settings(cls)
-        suite["properties"][key] = _mapping(text, value) if is_mapping else _described(text, value)
+        value = _settings(cls)
+        value = {"type": "object", "additionalProperties": value} if is_mapping else value
+        suite["properties"][key] = _described(parameters(Suite)[key].description, value)
     return {**suite}
 
 
