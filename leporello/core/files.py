@@ -100,6 +100,19 @@ def atomically(path: Path) -> Iterator[TextIO]:
         temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def locked(path: Path, busy: str) -> Iterator[None]:
+    """Locks a file during the block; raises UserError with the text `busy` if it is locked."""
+    from filelock import FileLock, Timeout
+
+    try:
+        # Without waiting, because a second run of the same command is nearly always a mistake.
+        with FileLock(path, timeout=0):
+            yield
+    except Timeout:
+        raise UserError(busy) from None
+
+
 def check_own(path: Path, mark: str) -> None:
     """Raises UserError if a file exists without `mark` at its beginning or end: another file."""
     if not path.is_file() or not (size := path.stat().st_size):

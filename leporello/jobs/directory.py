@@ -10,11 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
-from filelock import FileLock, Timeout
-
 from leporello.core.environment.platform import is_alive
 from leporello.core.errors import UserError
-from leporello.core.files import read_json, write_json
+from leporello.core.files import locked, read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
 
@@ -147,16 +145,12 @@ class RunDirectory:
     def locked(self) -> Iterator[None]:
         """Locks the directory; raises UserError with the name of a process that has locked it."""
         self._create()
+        busy = f"{self.path}: {self._owner()} is running there; wait for it, or use another --out"
         try:
-            # Without waiting, because a second run of the same command is nearly always a mistake.
-            with FileLock(self.path / ".lock", timeout=0):
+            with locked(self.path / ".lock", busy):
                 # In a second file, since a locked file cannot be read on Windows.
                 self._lock_owner.write_text(f"process {os.getpid()} on {platform.node()}")
                 yield
-        except Timeout:
-            raise UserError(
-                f"{self.path}: {self._owner()} is running there; wait for it, or use another --out"
-            ) from None
         except OSError as error:  # no permission, or the disk is full
             reason = error.strerror or type(error).__name__
             raise UserError(f"{self.path}: cannot be written to: {reason}") from error

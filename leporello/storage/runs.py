@@ -15,16 +15,16 @@ import shutil
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from leporello.core.errors import UserError
-from leporello.core.files import append_rows, appended_rows
+from leporello.core.files import append_rows, appended_rows, locked
 from leporello.storage.location import (
     LOCK,
     PARTIAL,
@@ -163,17 +163,13 @@ def remote_run(url: str) -> Iterator[RemoteRun]:
     run = RemoteRun(url, local_copy("runs", url))
     run.directory.mkdir(parents=True, exist_ok=True)
     file = run.directory.with_name("lock.json")
-    with ExitStack() as stack:
-        try:
-            # One process at a time on this machine; the lock at the URL is for other machines.
-            stack.enter_context(FileLock(file.with_name(".lock"), timeout=0))
-        except Timeout:
-            raise UserError(f"{url}: another process is running there") from None
+    # One process at a time on this machine; the lock at the URL is for other machines.
+    with locked(file.with_name(".lock"), f"{url}: another process is running there"):
         run.token = _take_lock(Location(url), file)
-        stack.enter_context(_refreshed_lock(run, file))
-        run.resume()
-        _log.info("%s: its copy on this machine is %s", url, run.directory)
-        yield run
+        with _refreshed_lock(run, file):
+            run.resume()
+            _log.info("%s: its copy on this machine is %s", url, run.directory)
+            yield run
 
 
 @contextmanager

@@ -9,11 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from leporello.config import Pipeline
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
+from leporello.core.files import locked
 from leporello.core.hashing import digest
 from leporello.core.protocols import FineTunes, Learns
 from leporello.core.records import JSON
@@ -45,16 +44,13 @@ def checkpoint_folder(model: Path, settings: JSON) -> Iterator[Path]:
         yield folder
         return
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(unfinished / ".lock", timeout=0):
-            try:
-                yield folder
+    with locked(unfinished / ".lock", f"{unfinished}: another process is training in this folder"):
+        try:
+            yield folder
+            shutil.rmtree(unfinished, ignore_errors=True)
+        finally:
+            if not any(unfinished.rglob("checkpoint-*")):  # nothing can be resumed
                 shutil.rmtree(unfinished, ignore_errors=True)
-            finally:
-                if not any(unfinished.rglob("checkpoint-*")):  # nothing can be resumed
-                    shutil.rmtree(unfinished, ignore_errors=True)
-    except Timeout:
-        raise UserError(f"{unfinished}: another process is training in this folder") from None
 
 
 def tune_at_rates(

@@ -9,8 +9,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec, load_space
 from leporello.config.loading import check_files
@@ -18,7 +16,7 @@ from leporello.config.space import Space, first
 from leporello.config.specs import shortened
 from leporello.core import __version__
 from leporello.core.errors import UserError
-from leporello.core.files import cache_directory, check_own, read_json, write_json
+from leporello.core.files import cache_directory, check_own, locked, read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
 from leporello.core.yaml.scalars import write_yaml
@@ -97,13 +95,11 @@ def tune(options: TuneOptions) -> Tuned:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[Path]:
+    busy = f"{folder}: another process tunes in this folder: wait, or give another --out"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / ".lock", timeout=0):
+        with locked(folder / ".lock", busy):
             yield folder
-    except Timeout:
-        message = f"{folder}: another process tunes in this folder: wait, or give another --out"
-        raise UserError(message) from None
     except OSError as error:
         raise UserError(f"{folder}: cannot be written to: {error.strerror}") from error
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leporello.core.errors import UserError
-from leporello.core.files import sha256
+from leporello.core.files import locked, sha256
 from leporello.core.protocols import Task
 from leporello.tasks.official.archives import data_directory
 from leporello.tasks.official.benchmark import Published
@@ -74,22 +74,18 @@ def fetch_file(name: str, published: Published, path: Path) -> Fetched:
 
 def _download(published: Published, path: Path) -> None:
     """Downloads to a partial file next to the final one; the next call resumes."""
-    from filelock import FileLock, Timeout
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
     endpoint = os.environ.get("HF_ENDPOINT")
     url = hf_hub_url(published.repository, published.file, repo_type="dataset", endpoint=endpoint)
     lock = path.with_name(f".{path.name}.lock")
-    try:
-        with FileLock(lock, timeout=0):
-            remote = get_hf_file_metadata(url, timeout=_TIMEOUT, endpoint=endpoint)
-            # By version, so the rest of a new file is never appended to an old one.
-            partial = path.with_name(f".{path.name}.{(remote.etag or '')[:16]}.part")
-            _complete(url, remote, partial)
-            _check(remote, partial)
-            partial.replace(path)
-    except Timeout:
-        raise UserError(f"{path}: another process is fetching it") from None
+    with locked(lock, f"{path}: another process is fetching it"):
+        remote = get_hf_file_metadata(url, timeout=_TIMEOUT, endpoint=endpoint)
+        # By version, so the rest of a new file is never appended to an old one.
+        partial = path.with_name(f".{path.name}.{(remote.etag or '')[:16]}.part")
+        _complete(url, remote, partial)
+        _check(remote, partial)
+        partial.replace(path)
     for old in (lock, *path.parent.glob(f".{path.name}.*.part")):  # for an older version on the hub
         old.unlink(missing_ok=True)
 
