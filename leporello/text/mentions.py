@@ -139,7 +139,8 @@ def _verdict(text: str, run: _MentionRun, name: Name) -> _Verdict | None:
     key = folded(word).rstrip(".")
     # `Mr. Darcy` is not `Miss Darcy`, but a title of another kind proves nothing (decision 14).
     if key in TITLES and not word.islower():
-        differs = run.first == run.last and _differ(key, name.title)
+        titles = {key, name.title}
+        differs = run.first == run.last and titles & MEN and titles & WOMEN
         return None if differs else _Verdict(start, is_certain=True)
     # Another initial belongs to a relative with the same family name (decision 14).
     if run.first and len(key) == 1 and word.endswith("."):  # H. Potter
@@ -166,11 +167,6 @@ def _glued(before: str, after: str) -> bool:
         # One capital before the apostrophe is part of a name (`O'`); a whole word is a quotation.
         return not before[-3:-2].isalnum()
     return bool(after) and after[0] in HYPHENS and after[1:2].isupper()
-
-
-def _differ(first: str, second: str) -> bool:
-    """Returns whether one title is a man's and the other a woman's."""
-    return (first in MEN and second in WOMEN) or (first in WOMEN and second in MEN)
 
 
 def _is_given_name(word: str, before: str, among_capitals: bool) -> bool:

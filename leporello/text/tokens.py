@@ -62,7 +62,9 @@ class Words:
         import numpy as np
 
         if not _has_unspaced(text):
-            return _divided(_between_blanks(text), text)
+            blank = white_mask(f" {text} ")  # so that no word begins or ends the text
+            edges = (blank[:-2] != blank[1:-1]).nonzero()[0]
+            return _divided(edges.reshape(-1, 2), text)
         ends = chain.from_iterable(word.span() for word in _WORD.finditer(text))
         return _divided(np.fromiter(ends, dtype=np.int64).reshape(-1, 2), text)
 
@@ -83,13 +85,6 @@ def _codes(text: str) -> Iterator[NDArray[np.uint32]]:
     for start in range(0, len(text), _BLOCK):
         block = text[start : start + _BLOCK].encode("utf-32-le", "surrogatepass")
         yield np.frombuffer(block, dtype=np.uint32)
-
-
-def _between_blanks(text: str) -> NDArray[np.int64]:
-    """Returns the offsets of runs of non-blank characters."""
-    blank = white_mask(f" {text} ")  # so that no word begins or ends the text
-    edges: NDArray[np.int64] = (blank[:-2] != blank[1:-1]).nonzero()[0]
-    return edges.reshape(-1, 2)
 
 
 def _divided(offsets: NDArray[np.int64], text: str) -> NDArray[np.int64]:

@@ -203,15 +203,11 @@ def _from_text(text: str, kind: Kind, schema: Mapping[str, Any]) -> JSON:
         case "enum":
             return _choice(text, schema.get("enum", [schema.get("const")]))
         case "number" | "integer" | "date":
-            return _only_value(text, dates(text) if kind == "date" else numbers(text))
+            matches = dates(text) if kind == "date" else numbers(text)
+            values = dict.fromkeys(match.value for match in matches)
+            # Without a single value the text fails the check of its type: better than a guess.
+            return next(iter(values)) if len(values) == 1 else text
     return text.strip() if kind == "text" else text
-
-
-def _only_value(text: str, matches: Iterator[FoundValue]) -> JSON:
-    """Returns the value if a text has exactly one, and the text otherwise."""
-    values = dict.fromkeys(match.value for match in matches)
-    # The text itself then fails the check of its type: an error is better than a guess.
-    return next(iter(values)) if len(values) == 1 else text
 
 
 def _choice(text: str, choices: Sequence[JSON]) -> JSON:
