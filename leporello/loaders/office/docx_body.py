@@ -14,7 +14,6 @@ from leporello.loaders.office.archive import Element
 from leporello.loaders.office.docx_parts import (
     BOXES,
     WordFields,
-    columns_before,
     covers,
     inside,
     symbol,
@@ -239,7 +238,7 @@ class Body:
             group = "thead" if is_on(row.find("{*}trPr/{*}tblHeader")) else "tbody"
             self.flow.start(group)
             self.flow.start("tr")
-            if before := columns_before(row):
+            if before := whole(attribute(row.find("{*}trPr/{*}gridBefore"))):
                 self.flow.start("td", {"colspan": str(before)})
             for cell in inside(row, "tc"):
                 self.flow.start("td", covers(cell))

@@ -75,11 +75,6 @@ def inside(parent: Element, name: str) -> Iterator[Element]:
             yield from inside(element, name)
 
 
-def columns_before(row: Element) -> int:
-    """Returns the number of columns that a row leaves free at its beginning."""
-    return whole(attribute(row.find("{*}trPr/{*}gridBefore")))
-
-
 def covers(cell: Element) -> dict[str, str]:
     """Returns the columns that a cell covers, and whether it continues the cell above."""
     covered = {"colspan": str(max(whole(attribute(cell.find("{*}tcPr/{*}gridSpan")), 1), 1))}

@@ -95,7 +95,8 @@ def _with_header(lines: Sequence[TableLine]) -> list[list[TableLine]]:
     count = 0
     while count < min(HEADER, len(lines)) and _is_header(lines[count], figures):
         count += 1
-    if count <= 1 or not _is_close(lines[: count + 1]):
+    distances = [b.y - a.y for a, b in pairwise(lines[: count + 1])]
+    if count <= 1 or max(distances[:-1]) > distances[-1] + 0.5:
         return [[line] for line in lines]
     return [[*lines[:count]], *([line] for line in lines[count:])]
 
@@ -103,11 +104,6 @@ def _with_header(lines: Sequence[TableLine]) -> list[list[TableLine]]:
 def _is_header(line: TableLine, figures: set[int]) -> bool:
     texts = [line.cells[column] for column in figures if column in line.cells]
     return bool(texts) and not line.spans and not any(map(FIGURES.fullmatch, texts))
-
-
-def _is_close(lines: Sequence[TableLine]) -> bool:
-    distances = [b.y - a.y for a, b in pairwise(lines)]
-    return max(distances[:-1]) <= distances[-1] + 0.5
 
 
 def _continued(rows: Sequence[list[TableLine]]) -> list[list[TableLine]]:

@@ -208,15 +208,12 @@ def _large(pages: Pages, body: Style) -> Iterator[tuple[int, int, Style, str]]:
                 i += 1
             after = styles[i][0] if i < len(lines) else body[0]
             heads = after >= body[0] - 1 and lines[first].opens
-            if not heads or not _stands_out(style, body):
+            is_bolder = style[1] and not body[1] and style[0] >= body[0]
+            if not heads or not (is_bolder or style[0] > _LARGER * body[0]):
                 continue
             title = " ".join(line.text for line in lines[first:i])
             if _is_title(title):
                 yield page, first, style, title
-
-
-def _stands_out(style: Style, body: Style) -> bool:
-    return style[0] > _LARGER * body[0] or (style[1] and not body[1] and style[0] >= body[0])
 
 
 def _is_title(text: str) -> bool:
