@@ -99,8 +99,7 @@ def _seen(read: Read, output: Output) -> tuple[Span, ...]:
 
 def empty_prediction(example: Example) -> Prediction:
     """Returns the empty prediction that a failed example is scored with."""
-    ledger = Coverage.of(len(example.document.text), example.document.losses, (), ())
-    return Prediction(example.id, "", None, (), (), ledger, example.document.sha256)
+    return prediction_of(example, (), (), None)
 
 
 def prediction_row(prediction: Prediction) -> dict[str, JSON]:

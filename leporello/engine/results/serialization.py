@@ -43,16 +43,10 @@ def read_from_row(row: Mapping[str, Any], document: Document) -> Read:
         passage if isinstance(passage, str) else document.chunk(*passage)
         for passage in row["passages"]
     ]
-    return Read(
-        tuple(passages),
-        question=row["question"],
-        instruction=row["instruction"],
-        choices=tuple(row["choices"]),
-        pair=_pair_from_row(row["pair"], passages),
-        title=row["title"],
-        role=row["role"],
-        schema=row["schema"],
-    )
+    fields = {name: row[name] for name in _READ}
+    fields["choices"] = tuple(row["choices"])
+    fields["pair"] = _pair_from_row(row["pair"], passages)
+    return Read(tuple(passages), **fields)
 
 
 def pair_of(read: Read) -> JSON:
