@@ -82,10 +82,9 @@ class EnricherRunner:
     def _derived(
         self, chunks: Sequence[Chunk], make: Callable[[], Sequence[Chunk]]
     ) -> Sequence[Chunk]:
-        with stage_errors("enricher"):
-            # Passages need no question, so they are made once per document, and cached by enricher,
-            # readers and chunks (decision 46).
-            return derived.passages_of(chunks, passage_stages(self.stages)).get(make)
+        # Passages need no question, so they are made once per document, and cached by enricher,
+        # readers and chunks (decision 46).
+        return derived.passages_of(chunks, passage_stages(self.stages)).get(make)
 
     def _enrich(
         self, chunks: Sequence[Chunk], number: int, store: MemoryStore | None
@@ -93,7 +92,8 @@ class EnricherRunner:
         enricher, document = self.stages.enricher, chunks[0].document
         name = f"{type(enricher).__name__}.enrich"
         # Outside the time limit, which is for an example and not for loading a model.
-        load_models(enricher)
+        with stage_errors("enricher"):
+            load_models(enricher)
         calling = partial(self._calling, name, document)
         with calling():
             result: Any = enricher.enrich(document, chunks)
@@ -124,7 +124,9 @@ class EnricherRunner:
 
     @contextmanager
     def _calling(self, name: str, document: Document) -> Iterator[None]:
-        with stage_call(name, document), time_limit(self.readers.limits.example_timeout):
+        # Not around reads: the interrupt of a run between them is no failure of a question.
+        limit = time_limit(self.readers.limits.example_timeout)
+        with stage_errors("enricher"), stage_call(name, document), limit:
             yield
 
     def _checked(self, name: str, document: Document, requests: object) -> Sequence[Request]:
@@ -174,13 +176,15 @@ def _restored(document: Document, row: Mapping[str, Any]) -> Sequence[Chunk]:
 def _passages(name: str, returned: object, chunks: Sequence[Chunk]) -> Sequence[Chunk]:
     """Returns the passages and chunks that an enricher returned, after checking them."""
     document: Document = chunks[0].document
-    if not isinstance(returned, list | tuple) or not returned:
-        raise StageError(
-            f"{name} returned {returned!r:.80}; it must return a list of chunks and passages"
-        )
-    if len(returned) > (most := _MOST_PASSAGES + _MOST_PER_CHUNK * len(chunks)):
-        raise StageError(f"{name} returned more than {most:,} passages for {len(chunks):,} chunks")
-    for passage in returned:
-        if fault := fault_of(passage, document):
-            raise StageError(f"{name} returned {fault}")
+    with stage_errors("enricher"):
+        if not isinstance(returned, list | tuple) or not returned:
+            raise StageError(
+                f"{name} returned {returned!r:.80}; it must return a list of chunks and passages"
+            )
+        if len(returned) > (most := _MOST_PASSAGES + _MOST_PER_CHUNK * len(chunks)):
+            count = f"{most:,} passages for {len(chunks):,} chunks"
+            raise StageError(f"{name} returned more than {count}")
+        for passage in returned:
+            if fault := fault_of(passage, document):
+                raise StageError(f"{name} returned {fault}")
     return returned

@@ -10,9 +10,10 @@ from toy_stages import All, Chain, Mates, TwoRounds, Words, joined, questions
 
 from leporello.combiners import Stuff
 from leporello.config import Pipeline
-from leporello.core.errors import UserError
+from leporello.core.errors import Stopped, UserError
 from leporello.core.records import Chunk, Document, Example, Hit, Output, Read
 from leporello.engine.limits import Limits
+from leporello.engine.progress import Listener
 from leporello.engine.shard_rows import Rows, rows_of
 from leporello.testing.text_contract import resumed
 
@@ -127,3 +128,26 @@ def test_a_user_error_stops_the_run_and_keeps_finished_examples(tmp_path: Path) 
     expected = run(None, questions(40), reader=unbroken)
     assert run(tmp_path / "s.sqlite", questions(40), reader=second) == expected
     assert first.batches + second.batches == unbroken.batches
+
+
+class Asks:
+    """Enricher that reads each chunk, and returns the chunks."""
+
+    def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Any:
+        yield [Read((chunk,), document.title) for chunk in chunks]
+        return [*chunks]
+
+
+@pytest.mark.parametrize("reason", [Stopped("interrupted"), EOFError()])
+def test_a_stop_during_enriching_fails_no_question(tmp_path: Path, reason: Exception) -> None:
+    """Neither an interrupt nor the end of the driver."""
+
+    def check() -> None:
+        raise reason
+
+    path = tmp_path / "store"
+    stages = Pipeline(Words(), All(), Mates(), Stuff(), enricher=Asks())
+    with pytest.raises(type(reason)):
+        rows_of(path, questions(3), stages, listener=Listener(check=check))
+    rows = rows_of(path, questions(3), stages)
+    assert [row for row in rows if "failure" in row] == []
