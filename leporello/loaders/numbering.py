@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from leporello.loaders.tables.rows import letters
 
 _ROMAN = {
-    1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl", 10: "x",
-    9: "ix", 5: "v", 4: "iv", 1: "i",
+    1000: "M", 900: "CM", 500: "D", 400: "CD", 100: "C", 90: "XC", 50: "L", 40: "XL", 10: "X",
+    9: "IX", 5: "V", 4: "IV", 1: "I",
 }  # fmt: skip
 _MOST_ROMAN = 3999
 _WHOLE = re.compile(r"\s*-?\d{1,9}\s*", re.ASCII)
@@ -30,7 +30,10 @@ def numeral(number: int, form: str) -> str:
     elif number > _MOST_ROMAN:
         return str(number)
     else:
-        text = _roman(number).upper()
+        text = ""
+        for value, sign in _ROMAN.items():
+            text += sign * (number // value)
+            number %= value
     return text if form.isupper() else text.lower()
 
 
@@ -38,14 +41,6 @@ def whole(text: str | None, default: int = 0) -> int:
     """Returns an attribute as a whole number; the default for other text."""
     is_number = text is not None and _WHOLE.fullmatch(text) is not None
     return int(text) if text and is_number else default
-
-
-def _roman(number: int) -> str:
-    text = ""
-    for value, sign in _ROMAN.items():
-        text += sign * (number // value)
-        number %= value
-    return text
 
 
 @dataclass(slots=True)

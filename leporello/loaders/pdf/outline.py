@@ -172,7 +172,10 @@ def _letters(text: str) -> str:
 
 def of_types(pages: Pages, starts: Sequence[Sequence[int]]) -> tuple[str, list[Heading]]:
     """Returns the title and the headings by type, with the largest type at level 1."""
-    body, total = _body(pages)
+    sizes = Counter[Style]()  # characters of each type
+    for line in itertools.chain.from_iterable(pages):
+        sizes[_style(line)] += len(line.text)
+    body, total = max(sizes, key=sizes.__getitem__, default=(0, False)), sum(map(len, pages))
     large = [(page, starts[page][i], style, title) for page, i, style, title in _large(pages, body)]
     if not large or len(large) > _SHARE * total:
         return "", []
@@ -182,14 +185,6 @@ def of_types(pages: Pages, starts: Sequence[Sequence[int]]) -> tuple[str, list[H
         title = large.pop(0)[3]
     levels = {s: n for n, s in enumerate(sorted({s for _, _, s, _ in large}, reverse=True), 1)}
     return title, [Heading(text, start, levels[style]) for _, start, style, text in large]
-
-
-def _body(pages: Pages) -> tuple[Style, int]:
-    """Returns the type of most characters, and the number of lines."""
-    counts = Counter[Style]()
-    for line in itertools.chain.from_iterable(pages):
-        counts[_style(line)] += len(line.text)
-    return max(counts, key=counts.__getitem__, default=(0, False)), sum(map(len, pages))
 
 
 def _style(line: PageLine) -> Style:

@@ -87,14 +87,12 @@ def _loaded(document: Document) -> tuple[Section, ...] | None:
     """Returns a loader's sections if each begins with its title, unlike pages and cues."""
     titled = [section for section in document.sections if section.title]
     # Pages and cues are places of a loader too, but their names are not in the text.
-    is_in_text = all(_begins_with_title(document.text, section) for section in titled)
-    return document.sections if len(titled) >= _FEW and is_in_text else None
-
-
-def _begins_with_title(text: str, section: Section) -> bool:
-    """Returns whether a section begins with its title, ignoring marks and line breaks."""
-    beginning = text[section.start : section.start + 2 * len(section.title) + 100].lstrip("# \t")
-    return " ".join(beginning.split()).startswith(section.title)
+    for section in titled:
+        end = section.start + 2 * len(section.title) + 100  # with marks and line breaks
+        words = document.text[section.start : end].lstrip("# \t").split()
+        if not " ".join(words).startswith(section.title):
+            return None
+    return document.sections if len(titled) >= _FEW else None
 
 
 def _unmarked(lines: TextLines) -> list[Heading]:
