@@ -102,7 +102,7 @@ def atomically(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def locked(path: Path, busy: str) -> Iterator[None]:
-    """Locks a file during the block; raises UserError with the text `busy` if it is locked."""
+    """Holds the lock of a file during the block; raises UserError(busy) if others hold it."""
     from filelock import FileLock, Timeout
 
     try:

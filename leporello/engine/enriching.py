@@ -124,7 +124,7 @@ class EnricherRunner:
 
     @contextmanager
     def _calling(self, name: str, document: Document) -> Iterator[None]:
-        # Not around reads: the interrupt of a run between them is no failure of a question.
+        # Not around reads: an interrupt between them would fail the questions on the document.
         limit = time_limit(self.readers.limits.example_timeout)
         with stage_errors("enricher"), stage_call(name, document), limit:
             yield

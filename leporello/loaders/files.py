@@ -117,7 +117,7 @@ def load_bytes(data: bytes, path: Path, loader: Loader | None = None) -> Documen
 
 
 def read_with(loader: Loader, note: str, data: bytes, path: Path) -> Document:
-    """Converts a file to a document by the loader and the note that `loader_of` returned."""
+    """Returns the document of a file, by the loader and with the note that `loader_of` gave."""
     if not isinstance(loader, Format):
         return load_with(loader, path)
     document = document_of(loader, data, path)

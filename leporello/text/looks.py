@@ -85,8 +85,8 @@ def codec_of(label: str) -> str:
         from chardet.registry import lookup_encoding
 
         iso, plain = _ISO.fullmatch(name), name.removeprefix("x-").removeprefix("x-")
-        meant = f"iso8859-{iso[1]}" if iso else _LACKING.get(plain) or lookup_encoding(plain)
-        codec = codecs.lookup(meant or plain).name
+        standard = f"iso8859-{iso[1]}" if iso else _LACKING.get(plain) or lookup_encoding(plain)
+        codec = codecs.lookup(standard or plain).name
     b"a".decode(codec, "ignore")  # raises for codecs that are not of text, such as `hex`
     return _MEANT.get(codec, codec)
 

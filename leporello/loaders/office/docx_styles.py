@@ -62,8 +62,8 @@ class WordStyles:
         """Returns the numbering and level of a style, and the style that defines them."""
         for name, style in self._line(id_):
             numbers = style.find("{*}pPr/{*}numPr")
-            if numbers is not None and (found := attribute(numbers.find("{*}numId"))) is not None:
-                return found, attribute(numbers.find("{*}ilvl")), name
+            if numbers is not None and (number := attribute(numbers.find("{*}numId"))) is not None:
+                return number, attribute(numbers.find("{*}ilvl")), name
         return None, None, ""
 
 
@@ -123,7 +123,7 @@ class WordNumbers:
 
     def _read_levels(self, id_: str) -> tuple[str, dict[int, Level]]:
         """Returns the id of the list that a numbering counts, and its levels."""
-        own = number = self._numbers.get(id_)
+        first = number = self._numbers.get(id_)
         abstract, levels = "", dict[int, Level]()
         for _ in range(_DEEPEST):  # a style may refer to another numbering
             if number is None:
@@ -134,7 +134,7 @@ class WordNumbers:
             levels = dict(map(_level, source.iterfind("{*}lvl")))
             link = attribute(source.find("{*}numStyleLink"))
             number = self._numbers.get(self._styles.numbering(link)[0] or "") if link else None
-        for override in () if own is None else own.iterfind("{*}lvlOverride"):
+        for override in () if first is None else first.iterfind("{*}lvlOverride"):
             if (level := override.find("{*}lvl")) is not None:
                 levels[whole(attribute(override, "ilvl"))] = _level(level)[1]
         return abstract, levels
