@@ -12,12 +12,13 @@ from typing import TypeAlias
 
 from leporello.config.placement import Placement
 from leporello.executors.interface import JobGroupSpec
-from leporello.executors.local import InProcess, LocalWorkers
+from leporello.executors.local import LocalWorkers
 from leporello.executors.pool import Pool
+from leporello.executors.worker import ShardWorker
 
 __all__ = ["Executor", "executor_for"]
 
-Executor: TypeAlias = InProcess | Pool
+Executor: TypeAlias = ShardWorker | Pool
 
 _log = logging.getLogger("leporello")
 
@@ -43,7 +44,7 @@ def executor_for(
     # An existing kind of worker, not a process around each command. That process would have to
     # relay signals, and its death would leave the inner process running (decision 40).
     if count == 0 and not (supervised and (reason := spec.reason_to_supervise())):
-        return InProcess(spec, check)
+        return ShardWorker(spec, check)
     if count == 0:
         _log.info("%s: using a worker process (--unsupervised uses this process)", reason)
     # Worker processes build the task themselves; the built one may hold open files.

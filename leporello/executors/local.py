@@ -1,46 +1,15 @@
-"""Executors on this machine: in this process, or in worker processes."""
+"""Worker processes on this machine."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from multiprocessing.connection import wait
-from typing import Self
 
 from leporello.config.placement import Placement, visible_gpus
-from leporello.core.errors import Stopped, UserError
+from leporello.core.errors import UserError
 from leporello.engine.failures import TRIES
-from leporello.engine.progress import Listener, ProgressCounts
 from leporello.executors.channel import dump
 from leporello.executors.child_process import INTERVAL, WorkerProcess
-from leporello.executors.interface import JobGroupSpec, ShardOrder, ShardResult
+from leporello.executors.interface import JobGroupSpec
 from leporello.executors.pool import WorkerLink, Workplace
-from leporello.executors.worker import ShardWorker
-
-
-class InProcess:
-    """Runs shards in this process, one after the other; has the interface of `Pool`."""
-
-    def __init__(self, spec: JobGroupSpec, check: Callable[[], None]) -> None:
-        """Builds the pipelines; see `executor_for`."""
-        self._listener = Listener(check=check, every=spec.report_every)
-        self._worker = ShardWorker(spec, self._listener)
-        self.workers = 1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._worker.close()
-
-    def run(
-        self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
-    ) -> Iterator[ShardResult]:
-        """Yields the result of each order; see `Pool`."""
-        self._listener.report = report
-        for result in self._worker.run(iter(orders)):
-            yield result
-            if result.outcome == "stopped":
-                raise Stopped(result.error)
-            if result.outcome == "failed":
-                raise UserError(result.error)
 
 
 class LocalWorkers(Workplace):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from io import TextIOWrapper
 from os import _exit  # by name: a stage may replace functions of `os`
 from pathlib import Path
 from traceback import walk_tb
-from typing import Any
+from typing import Any, Self
 
 from leporello.core.calls.budget import Ledger
 from leporello.core.calls.contracts import batching_of, load_models
@@ -22,7 +22,7 @@ from leporello.core.errors import BudgetSpentError, Stopped, UserError
 from leporello.core.protocols import SharesLimits
 from leporello.core.secrets import redact
 from leporello.engine.failures import Phase, be_watched, error_text, set_late
-from leporello.engine.progress import Listener
+from leporello.engine.progress import Listener, ProgressCounts
 from leporello.engine.reading import BatchReaders, batch_sizes
 from leporello.engine.slots import Slots
 from leporello.executors.channel import Channel, load
@@ -43,21 +43,23 @@ _log = logging.getLogger("leporello")
 
 
 class ShardWorker:
-    """Runs shards of one batch."""
+    """Runs shards of one batch in this process; in the driver it has the interface of `Pool`."""
+
+    workers = 1
 
     def __init__(
         self,
         spec: JobGroupSpec,
-        listener: Listener,
+        check: Callable[[], None],
         record: Callable[[int, Phase], None] | None = None,
     ) -> None:
-        """Builds the pipelines; models load on first use.
+        """Builds the pipelines; models load on first use. For `check` see `executor_for`.
 
         `record` is called before each operation, with its shard. It is None in the driver's
         process, which nobody survives who could count its death.
         """
         self.pipelines = Pipelines(spec)
-        self._listener, self._record = listener, record
+        self._listener, self._record = Listener(check=check, every=spec.report_every), record
         self._open_runs: list[ShardRun] = []
         self._spent: dict[str, Ledger] = {}
         self._resources = ExitStack()
@@ -76,19 +78,35 @@ class ShardWorker:
                 load_models(reader)
         return batch_sizes(self._stages, self._stages.readers)
 
-    def run(self, orders: Iterator[ShardOrder]) -> Iterator[ShardResult]:
-        """Yields results of orders, requested as there is room; stops after an error."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for reader in self._stages.readers.values():
+            if isinstance(reader, SharesLimits):
+                reader.cancel()  # in other threads
+        self._resources.close()
+
+    def run(
+        self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
+    ) -> Iterator[ShardResult]:
+        """Yields results of orders, requested as there is room; see `Pool`.
+
+        Before an error is raised, the unfinished shards have results with its message.
+        """
+        self._listener.report = report
         try:
             for order in orders:
                 yield from self._start(order)
             while self._open_runs:
                 yield from self._wait()
-        except Stopped as reason:
-            yield from self._unfinished("stopped", str(reason))
-        except BudgetSpentError as error:
-            yield from self._unfinished("spent", str(error))
-        except (UserError, OSError) as error:
-            yield from self._unfinished("failed", _message_of(error))
+        except (Stopped, UserError) as reason:
+            yield from self._unfinished(reason)
+            raise
+        except OSError as error:
+            fault = _fault_of(error)
+            yield from self._unfinished(fault)
+            raise fault from error
         finally:
             for run in self._open_runs:
                 run.close()
@@ -96,13 +114,6 @@ class ShardWorker:
             set_late(None)  # the worker may wait for its next shard
             with suppress(Stopped):  # already reported
                 self._listener.flush()
-
-    def close(self) -> None:
-        """Ends the selecting processes, and cancels reads in other threads."""
-        for reader in self._stages.readers.values():
-            if isinstance(reader, SharesLimits):
-                reader.cancel()
-        self._resources.close()
 
     def _start(self, order: ShardOrder) -> Iterator[ShardResult]:
         """Runs a shard; with slots, only until there is room for the next shard."""
@@ -144,11 +155,12 @@ class ShardWorker:
         self._listener.flush()  # report counts before the result
         return result
 
-    def _unfinished(self, outcome: str, error: str) -> Iterator[ShardResult]:
+    def _unfinished(self, reason: Stopped | UserError) -> Iterator[ShardResult]:
         if self._slots is not None:
             self._slots.drain()  # started reads will be answered, and cost money
+        outcomes = {Stopped: "stopped", BudgetSpentError: "spent"}
         for run in self._open_runs:
-            result = run.result(outcome, error)
+            result = run.result(outcomes.get(type(reason), "failed"), str(reason))
             result.spent = self._newly_spent()
             yield result
 
@@ -159,11 +171,9 @@ class ShardWorker:
         return {role: spent - earlier.get(role, Ledger()) for role, spent in self._spent.items()}
 
 
-def _message_of(error: UserError | OSError) -> str:
-    if isinstance(error, UserError):
-        return str(error)
+def _fault_of(error: OSError) -> UserError:
     name = error.filename or "a file of the run"
-    return (
+    return UserError(
         f"{name}: cannot be written: {error.strerror}; finished examples are in the stores: free"
         " space, and run the same command to resume"
     )
@@ -228,17 +238,16 @@ class _DriverConnection:
             spec: JobGroupSpec = load(data)
             folder = spec.remote.here().directory if spec.remote else spec.directory
             _log_to_file(RunDirectory(folder).worker_log(this_worker()))
-            report = partial(self._send, "progress")
-            listener = Listener(report, self._check, spec.report_every)
-            worker = ShardWorker(spec, listener, self._record)
+            worker = ShardWorker(spec, self._check, self._record)
             if (timeout := spec.limits.example_timeout) is not None:
                 be_watched(self._memory.late_at, timeout)
         except UserError as error:
             self._send("failed", str(error))
             return
         while True:
-            for result in worker.run(self._orders()):
-                self._send("result", result)
+            with suppress(Stopped, UserError):  # the results of the open shards have the reason
+                for result in worker.run(self._orders(), partial(self._send, "progress")):
+                    self._send("result", result)
 
     def _orders(self) -> Iterator[ShardOrder]:
         while True:

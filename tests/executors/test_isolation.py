@@ -10,6 +10,7 @@ from misbehaving import PLUG_IN, Project
 from row_files import reseal
 
 from leporello.api import UserError
+from leporello.engine.limits import Limits
 from leporello.testing.text_contract import killed_after
 
 QUESTIONS = ("reader: fail", "two", "retriever: raise", "reader: fail", "five") * 20
@@ -90,6 +91,28 @@ def test_verify_reports_differences(tmp_path: Path) -> None:
     line = ("run", "mine", *HERE, "--config", project.config, "--out", project.out)
     process = leporello(*line, "--verify", status=1)
     assert "different when repeated: q" in process.stdout
+
+
+STOPPING = """
+class Stopping(Deadly):
+    def layout(self):
+        yield DocumentRows(1, 10, 0)
+        mark = HERE / "stopped"
+        if not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGINT)
+        yield DocumentRows(1, 10, 1)
+"""
+
+
+def test_a_signal_between_shards_stops_the_run(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    (tmp_path / "plug.py").write_text(PLUG_IN + STOPPING)
+    with project.config.open("a") as file:
+        file.write('  stopping: {class: "./plug.py:Stopping"}\n')
+    for stopped, examples in (("interrupted", 1), ("", 2)):
+        finished = project.run(tasks=["stopping"], limits=Limits(shard_examples=1))
+        assert (finished.stopped, finished.results[0].examples) == (stopped, examples)
 
 
 KILLED = "its process was killed by signal 9 (9 is often lack of memory) each time"
