@@ -36,10 +36,12 @@ def executor_for(
     `check` raises `Stopped` to end the run. If `supervised`, a group with 0 workers uses one worker
     if plug-ins or a time limit require a process that can be killed.
     """
+    # Workers build the task again: it may hold open files, and may not survive pickling.
+    sent = replace(spec, built=None)
     if placement.executor == "ray":
         from leporello.executors.ray.workers import RayWorkers
 
-        return Pool(RayWorkers(spec, placement), check)
+        return Pool(RayWorkers(sent, placement), check)
     count = placement.count(model_bytes)
     # An existing kind of worker, not a process around each command. That process would have to
     # relay signals, and its death would leave the inner process running (decision 40).
@@ -47,6 +49,4 @@ def executor_for(
         return ShardWorker(spec, check)
     if count == 0:
         _log.info("%s: using a worker process (--unsupervised uses this process)", reason)
-    # Worker processes build the task themselves; the built one may hold open files.
-    spec = replace(spec, built=None)
-    return Pool(LocalWorkers(spec, placement, count or 1), check)
+    return Pool(LocalWorkers(sent, placement, count or 1), check)

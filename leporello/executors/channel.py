@@ -77,12 +77,8 @@ class Channel:
         """Returns the number of the socket, for functions that wait for several ones."""
         return self._socket.fileno()
 
-    def send(self, message: object) -> None:
-        """Sends an object; raises OSError if the other process does not take it."""
-        self.send_bytes(dump(message))
-
-    def send_bytes(self, message: bytes) -> None:
-        """Sends a pickled message; see `send`."""
+    def send(self, message: bytes) -> None:
+        """Sends a pickled message; raises OSError if the other process does not take it."""
         self._connection.send_bytes(message)
 
     def receive(self) -> Any:  # noqa: ANN401 -- any object

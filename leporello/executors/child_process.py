@@ -117,7 +117,7 @@ class WorkerProcess:
     def send(self, message: bytes) -> None:
         """Sends a pickled message; ends a process that does not take it."""
         try:
-            self._channel.send_bytes(message)
+            self._channel.send(message)
         except OSError:
             self.end()  # `receive` reports the death
 

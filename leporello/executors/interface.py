@@ -26,7 +26,6 @@ from leporello.engine.task_examples import no_answer_of, normalizer_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.shards import Shard, TaskReader
 from leporello.metrics.protocol import is_later
-from leporello.storage.runs import RemoteRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +35,10 @@ class JobGroupSpec:
     pipelines: Sequence[PipelineSpec]  # other objects refer to them by index
     runs: Sequence[str]  # hash of the inputs that determine the results, for each pipeline
     task: TaskSpec
-    directory: Path
+    directory: RunDirectory
     limits: Limits
     cache: Path | None  # directory of the cache; None disables caching
     selectors: int  # number of processes per worker that chunk and retrieve ahead of its reader
-    remote: RemoteRun | None = None  # of which the directory is a copy; None for a local run
     # Task as an object, which stays in this process. Training validates on a part of a declared
     # task, which no other process could build from `task`.
     built: Task | None = None
@@ -188,9 +186,7 @@ class Pipelines:
         self.spec = spec
         self._check_sources()
         source = spec.built or spec.task.spec.build()
-        self.remote = spec.remote and spec.remote.here()
-        path = self.remote.directory if self.remote else spec.directory
-        self.directory = RunDirectory(path)
+        self.directory = spec.directory.on_worker()
         all_metrics = metrics_of(spec.metrics).items()
         self.metrics = {name: metric for name, metric in all_metrics if not is_later(metric)}
         # Pipelines of a sweep share a model in memory.

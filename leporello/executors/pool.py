@@ -39,11 +39,6 @@ class PoolWorker:
     orders: dict[int, ShardOrder] = field(default_factory=dict)  # orders without a result, by shard
     waits: bool = False  # whether the worker waits for an order
 
-    def give(self, order: ShardOrder) -> None:
-        """Sends an order, and stores it until its result arrives."""
-        self.orders[order.shard.number] = order
-        self.send(order)
-
     def send(self, message: object) -> None:
         """Sends an order, a command, or None if there are no more orders now."""
         self.waits = False
@@ -65,17 +60,11 @@ class PoolWorker:
 
 
 class Workplace:
-    """Starts and watches the workers of a pool, which end with this context manager."""
+    """Starts and watches the workers of a pool."""
 
     workers: int  # maximum number of workers
     tries: int  # number of consecutive workers that may die before they have started a shard
     advice: str  # advice for the user after that many deaths
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def start(self, others: Sequence[WorkerLink]) -> WorkerLink:
         """Starts a worker, in addition to others."""
@@ -84,6 +73,9 @@ class Workplace:
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
         """Returns the links with a message; waits for one, but only for a short time."""
         raise NotImplementedError
+
+    def close(self) -> None:
+        """Releases the resources of the place, after its workers have ended."""
 
 
 class Pool:
@@ -108,13 +100,12 @@ class Pool:
         return self._place.workers
 
     def __enter__(self) -> Self:
-        self._place.__enter__()
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self._workers:
             worker.link.end()
-        self._place.__exit__(*raised)
+        self._place.close()
 
     def run(
         self, orders: Iterable[ShardOrder], report: Callable[[ProgressCounts], None]
@@ -139,13 +130,16 @@ class Pool:
             return
         for worker in self._workers:
             if worker.waits and self._has_orders(1):
-                worker.give(self._queue.popleft())
+                order = self._queue.popleft()
+                worker.orders[order.shard.number] = order
+                worker.send(order)
             elif worker.waits and worker.orders:
                 worker.send(None)  # a worker with slots finishes its open shards
         # Workers that are loading will ask soon; without them, each poll would start one more.
         starting = sum(not (worker.waits or worker.orders) for worker in self._workers)
         while len(self._workers) < self.workers and self._has_orders(starting + 1):
-            self._start()
+            link = self._place.start([worker.link for worker in self._workers])
+            self._workers.append(PoolWorker(link))
             starting += 1
 
     def _has_orders(self, count: int) -> bool:
@@ -154,11 +148,6 @@ class Pool:
             return False
         self._queue.extend(itertools.islice(self._orders, max(0, count - len(self._queue))))
         return len(self._queue) >= count
-
-    def _start(self) -> PoolWorker:
-        worker = PoolWorker(self._place.start([worker.link for worker in self._workers]))
-        self._workers.append(worker)
-        return worker
 
     # -- messages ----------------------------------------------------------------------------
 

@@ -51,7 +51,23 @@ class ShardRun:
         self._task_attempts = self._attempts(_TASK)
         self._lanes: list[_Lane] = []
 
-    def open(self) -> None:
+    def start(self, selectors: Selectors | None) -> None:
+        """Opens the stores, selects chunks here or in `selectors`, and starts the examples."""
+        self._open()
+        shard = self.order.shard
+        if all(len(lane.store.done) == shard.examples for lane in self._lanes):
+            return
+        # An enricher uses the reader of this process.
+        enriches = any(lane.rounds.stages.enricher is not None for lane in self._lanes)
+        # After a death this process selects itself: the log must name the operation that killed it.
+        if selectors and not enriches and not self.order.deaths:
+            for document, selected in selectors.select(self._opened()):
+                self._add(document, selected)
+            return
+        for document in self._opened():
+            self._add(document, {})
+
+    def _open(self) -> None:
         """Opens the stores that earlier workers left."""
         name = f"shard {self.order.shard.number} of task {self._pipelines.spec.task.name!r}"
         most = max(self._task_attempts.deaths.values(), default=0)
@@ -71,8 +87,7 @@ class ShardRun:
         spec, stages = pipelines.spec, pipelines.stages[place]
         files = JobFiles(pipelines.directory, spec.pipelines[place].name, spec.task.name)
         path = files.store(shard.number)
-        if (remote := pipelines.remote) and not path.exists():
-            remote.get(pipelines.directory.name_of(path))  # another machine may have started it
+        pipelines.directory.download([path])  # another machine may have started it
         key = StoreKey(shard.number, shard.first_example, shard.examples, spec.runs[place])
         store = Store(path, key)
         if self.order.retry and len(store.done) == shard.examples:  # otherwise it resumes a retry
@@ -95,23 +110,6 @@ class ShardRun:
         if cause := self.order.cause:
             attempts.cause = cause if cause == OVERDUE else f"its process {cause} each time"
         return attempts
-
-    # -- work ------------------------------------------------------------------------------------
-
-    def admit(self, selectors: Selectors | None = None) -> None:
-        """Opens the documents, selects their chunks here or in `selectors`, and starts examples."""
-        shard = self.order.shard
-        if all(len(lane.store.done) == shard.examples for lane in self._lanes):
-            return
-        # An enricher uses the reader of this process.
-        enriches = any(lane.rounds.stages.enricher is not None for lane in self._lanes)
-        # After a death this process selects itself: the log must name the operation that killed it.
-        if selectors and not enriches and not self.order.deaths:
-            for document, selected in selectors.select(self._opened()):
-                self._add(document, selected)
-            return
-        for document in self._opened():
-            self._add(document, {})
 
     def _opened(self) -> Iterator[OpenedDocument]:
         """Yields each document, without opening those that killed their workers."""
@@ -152,18 +150,17 @@ class ShardRun:
         """Finishes all active examples, and closes the stores."""
         for lane in self._lanes:
             lane.rounds.finish()
-            lane.store.close()
-            store = lane.store
+            (store := lane.store).close()
             lane.share.counts = StoreCounts(len(store.done), len(store.failed), store.key)
         self._publish()
         return self.result()
 
     def _publish(self) -> None:
         # Only whole files, since an object store cannot append.
-        if (remote := self._pipelines.remote) and self._lanes:
+        directory = self._pipelines.directory
+        if directory.remote and self._lanes:
             self._task_attempts.begin("publish")
-            paths = (lane.store.path for lane in self._lanes)
-            remote.put(*map(self._pipelines.directory.name_of, paths))
+            directory.upload(*(lane.store.path for lane in self._lanes))
 
     def close(self) -> None:
         """Closes the files of an unfinished shard."""

@@ -25,7 +25,7 @@ from leporello.engine.failures import Phase, be_watched, error_text, set_late
 from leporello.engine.progress import Listener, ProgressCounts
 from leporello.engine.reading import BatchReaders, batch_sizes
 from leporello.engine.slots import Slots
-from leporello.executors.channel import Channel, load
+from leporello.executors.channel import Channel, dump, load
 from leporello.executors.child_process import SharedMemory, connected
 from leporello.executors.interface import (
     FIND_SIZES,
@@ -37,7 +37,6 @@ from leporello.executors.interface import (
 )
 from leporello.executors.selectors import Selectors
 from leporello.executors.shard_run import ShardRun
-from leporello.jobs.directory import RunDirectory
 
 _log = logging.getLogger("leporello")
 
@@ -70,13 +69,6 @@ class ShardWorker:
         timeout = spec.limits.example_timeout
         self._slots = self._resources.enter_context(Slots(slots, timeout)) if slots else None
         self._selectors = self._resources.enter_context(Selectors(spec)) if spec.selectors else None
-
-    def _sizes(self) -> dict[str, int]:
-        """Loads the models, and returns the micro-batch sizes that readers determine."""
-        for reader in self._stages.readers.values():
-            if batching_of(reader):
-                load_models(reader)
-        return batch_sizes(self._stages, self._stages.readers)
 
     def __enter__(self) -> Self:
         return self
@@ -122,8 +114,7 @@ class ShardWorker:
         self._open_runs.append(run)
         for role, budget in order.budgets.items():
             self._stages.readers[role].share_limits(budget.workers, budget.share)
-        run.open()
-        run.admit(self._selectors)
+        run.start(self._selectors)
         # Batches never cross shards, so a second open shard would gain nothing.
         if slots is None:
             yield self._finish(run)
@@ -148,7 +139,9 @@ class ShardWorker:
     def _finish(self, run: ShardRun) -> ShardResult:
         result = run.finish()
         if run.order == FIND_SIZES:
-            result.sizes = self._sizes()
+            for reader in filter(batching_of, self._stages.readers.values()):
+                load_models(reader)
+            result.sizes = batch_sizes(self._stages, self._stages.readers)
         set_late(None)  # the worker may wait for its next shard
         result.spent = self._newly_spent()
         self._open_runs.remove(run)
@@ -236,8 +229,7 @@ class _DriverConnection:
         """Requests orders and sends their results, until the driver closes the connection."""
         try:
             spec: JobGroupSpec = load(data)
-            folder = spec.remote.here().directory if spec.remote else spec.directory
-            _log_to_file(RunDirectory(folder).worker_log(this_worker()))
+            _log_to_file(spec.directory.on_worker().worker_log(this_worker()))
             worker = ShardWorker(spec, self._check, self._record)
             if (timeout := spec.limits.example_timeout) is not None:
                 be_watched(self._memory.late_at, timeout)
@@ -270,4 +262,4 @@ class _DriverConnection:
             raise Stopped("")
 
     def _send(self, kind: str, content: Any) -> None:  # noqa: ANN401 -- any object
-        self._channel.send((kind, content))
+        self._channel.send(dump((kind, content)))

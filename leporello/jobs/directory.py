@@ -1,20 +1,25 @@
-"""Directory of a run: its name, its lock, and the paths of its files."""
+"""Directory of a run: its name, its lock, the paths of its files, and their copies at a URL."""
+
+from __future__ import annotations
 
 import os
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from leporello.core.environment.platform import is_alive
 from leporello.core.errors import UserError
 from leporello.core.files import locked, read_json, write_json
 from leporello.core.hashing import digest
 from leporello.core.records import JSON
+
+if TYPE_CHECKING:
+    from leporello.storage.runs import RemoteRun
 
 _NAME_LIMIT = 60  # characters before the hash, so that names stay readable in `ls`
 _BYTES_LIMIT = 120  # of a folder's name, well below the limits of file systems
@@ -52,9 +57,10 @@ def _folder(root: Path, pipeline: str, task: str) -> Path:
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """Directory of a run."""
+    """Directory of a run; may be the copy of a run at a URL."""
 
     path: Path
+    remote: RemoteRun | None = field(default=None, compare=False)  # the run at the URL
 
     @classmethod
     def of_run(cls, path: Path | str) -> Self:
@@ -63,6 +69,25 @@ class RunDirectory:
         if not directory.manifest.exists():
             raise UserError(f"{path}: is not a run (it has no manifest.json)")
         return directory
+
+    def on_worker(self) -> Self:
+        """Returns the directory on a worker's machine, which has its own copy of a run at a URL."""
+        remote = self.remote and self.remote.here()
+        return type(self)(remote.directory, remote) if remote else self
+
+    def upload(self, *paths: Path) -> None:
+        """Uploads files and folders, and deletes those that do not exist, of a run at a URL."""
+        if self.remote:
+            self.remote.put(*map(self._name, paths))
+
+    def download(self, paths: Iterable[Path]) -> None:
+        """Downloads files that do not exist here, of a run at a URL."""
+        missing = [self._name(path) for path in paths if not path.exists()] if self.remote else []
+        if self.remote and missing:  # without names, `get` would download the complete run
+            self.remote.get(*missing)
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.path).as_posix()
 
     @property
     def manifest(self) -> Path:
@@ -91,10 +116,6 @@ class RunDirectory:
     def logs(self) -> Path:
         """Folder of the workers' logs, one file per worker."""
         return self.path / "logs"
-
-    def name_of(self, path: Path) -> str:
-        """Returns the name of a file or folder in the run."""
-        return path.relative_to(self.path).as_posix()
 
     def worker_log(self, worker: str) -> Path:
         """Returns the log file of a worker, which exists if it logged anything."""

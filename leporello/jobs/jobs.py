@@ -32,7 +32,6 @@ from leporello.metrics.protocol import Asks
 
 if TYPE_CHECKING:
     from leporello.cache.store import Cache
-    from leporello.storage.runs import RemoteRun
 
 _log = logging.getLogger("leporello")
 
@@ -83,9 +82,12 @@ class RunContext:
     limit: int | None  # maximum number of examples per task; None for all
     cache: Cache | None  # cache; None disables caching
     check: Callable[[Progress], None]  # called between steps; raises `Stopped` to end the run
-    remote: RemoteRun | None = None  # of which the directory is a copy; None for a local run
     # Whether a run with 0 workers uses one worker if a stage could end or hang its process.
     supervised: bool = field(default_factory=lambda: not os.environ.get("LEPORELLO_UNSUPERVISED"))
+
+    def files(self, job: Job) -> JobFiles:
+        """Returns the files of a job."""
+        return JobFiles(self.directory, job.pipeline.name, job.task.name)
 
 
 def prepare(options: JobOptions) -> list[Job]:

@@ -58,13 +58,12 @@ class JobGroup:
         self.jobs, self.context = jobs, context
         name = jobs[0].name if len(jobs) == 1 else f"{len(jobs)} pipelines on {jobs[0].task.name}"
         self._title = position + name
-        self.files = [JobFiles(context.directory, job.pipeline.name, job.task.name) for job in jobs]
+        self.files = [*map(context.files, jobs)]
         built: dict[str, Any] = {}
         self._stages = [job.pipeline.build(built) for job in jobs]
         self._sizes = context.directory.sizes().get(sizes_key(jobs[0].pipeline), {})
         self._finished: list[dict[int, StoreCounts]] = [{} for _ in jobs]
         self._expected = jobs[0].expected(context.limit)
-        self.wrote = False
         self.stopped = ""
         self._shares = [PipelineShare() for _ in jobs]
         # Seconds until the first report of a worker, and from there to the end.
@@ -87,7 +86,9 @@ class JobGroup:
     def close(self) -> list[Result]:
         """Writes the result files from the finished examples, even if some are missing."""
         try:
-            self._fetch_stores()
+            for files, finished in zip(self.files, self._finished, strict=True):
+                if not files.is_merged:  # workers on other machines have uploaded stores
+                    self.context.directory.download(map(files.store, finished))
             return [self._result(index) for index in range(len(self.jobs))]
         except OSError as error:
             raise UserError(
@@ -126,7 +127,12 @@ class JobGroup:
                         self._record(result)
                     orders = self._over_budget
             self._clock["working"] = time.monotonic() - start - self._clock["starting"]
-        self._check_data(job)
+        # Checked at the end: if data changed, workers have read either version of a file.
+        if job.current_data() != job.signature["data"]:
+            raise UserError(
+                f"the data of task {job.task.name!r} changed while the run was reading them;"
+                " run with --update to repeat the affected examples"
+            )
 
     def _shared_budgets(self, workers: int) -> dict[str, SharedBudget]:
         readers = self._stages[0].readers.items()
@@ -143,8 +149,8 @@ class JobGroup:
                     raise UserError(f"a worker process {result.error} while it loaded the model")
                 self._sizes = {**result.sizes}
             self.context.directory.keep_sizes(sizes_key(self.jobs[0].pipeline), self._sizes)
-            if remote := self.context.remote:  # the manifest identifies the run of the stores
-                remote.put(self.context.directory.name_of(self.context.directory.manifest))
+            # The manifest identifies the run of the stores.
+            self.context.directory.upload(self.context.directory.manifest)
 
     def _orders(self, progress: Progress, *, retry: bool) -> Iterator[ShardOrder]:
         for shard in self._shards():
@@ -154,9 +160,10 @@ class JobGroup:
             if not retry:
                 progress.already_done(shard.examples * (len(self.jobs) - len(indices)))
             if indices:
-                self.wrote = True
                 for index in indices:
                     self.files[index].unmark()
+                    # It describes the predictions before this run.
+                    (self.files[index].folder / "verify.json").unlink(missing_ok=True)
                     # A retry that is stopped leaves the shard without its failed examples.
                     self._finished[index].pop(shard.number, None)
                 order = ShardOrder(shard, indices, self._sizes, retry, self._budgets)
@@ -200,13 +207,11 @@ class JobGroup:
             runs=self._runs,
             task=job.task,
             metrics=job.metrics,
-            directory=context.directory.path,
+            directory=context.directory,
             limits=context.limits,
             cache=context.cache.root if context.cache else None,
             selectors=job.placement.selectors,
-            remote=context.remote,
-            # Workers build the task again: an object of a plug-in may not survive pickling.
-            built=job.source if job.placement.workers == 0 else None,
+            built=job.source,
         )
         return replace(spec, sources=spec.source_hashes())
 
@@ -215,14 +220,6 @@ class JobGroup:
         # Limits count too: other batches change the last digits of a model's numbers.
         limits = asdict(self.context.limits)
         return [digest([{**job.signature}, limits]) for job in self.jobs]
-
-    def _check_data(self, job: Job) -> None:
-        # Checked at the end: if data changed, workers have read either version of a file.
-        if job.current_data() != job.signature["data"]:
-            raise UserError(
-                f"the data of task {job.task.name!r} changed while the run was reading them;"
-                " run with --update to repeat the affected examples"
-            )
 
     # -- results -------------------------------------------------------------------------------
 
@@ -246,7 +243,7 @@ class JobGroup:
         if files.is_complete(self.context.limit):
             return Result.from_row(files.read(METRICS_FILE))
         summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
-        later = LaterMetrics(job, files, self.context)
+        later = LaterMetrics(job, self.context)
         files.merge(summary, later.rows())
         self.stopped = self.stopped or later.stopped
         complete = self._is_complete(index)
@@ -259,8 +256,6 @@ class JobGroup:
             limit = None  # the data have fewer examples
         result = self._summarised(index, summary)
         files.write_metrics(result.row(), limit=limit, complete=complete)
-        if self.wrote:
-            (files.folder / "verify.json").unlink(missing_ok=True)  # describes older predictions
         if self._shares[index].examples:
             write_json(files.folder / "timings.json", self._timings(index))
             self._record_timings(index)
@@ -275,18 +270,6 @@ class JobGroup:
             normalised=job.pipeline.normalised and normalizer_of(job.source) is not None,
             reader=readers_of(job.pipeline.resolved()),
         )
-
-    def _fetch_stores(self) -> None:
-        """Downloads the stores that workers on other machines uploaded to the run's URL."""
-        directory, remote = self.context.directory, self.context.remote
-        if remote is None:
-            return
-        for files, finished in zip(self.files, self._finished, strict=True):
-            if not files.is_merged:
-                stores = map(files.store, finished)
-                missing = [directory.name_of(store) for store in stores if not store.exists()]
-                if missing:  # without names, `get` would download the complete run
-                    remote.get(*missing)
 
     def _is_complete(self, index: int) -> bool:
         finished = self._finished[index]

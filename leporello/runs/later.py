@@ -17,7 +17,6 @@ from leporello.core.records import Document, Example
 from leporello.engine.progress import Progress
 from leporello.engine.results.finished import FinishedRow, empty_prediction
 from leporello.engine.task_examples import checked
-from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, RunContext
 from leporello.metrics import GoldError, Metric
 from leporello.metrics.protocol import is_later
@@ -26,15 +25,15 @@ from leporello.metrics.protocol import is_later
 class LaterMetrics:
     """Metrics of a job that are computed after all reads."""
 
-    def __init__(self, job: Job, files: JobFiles, context: RunContext) -> None:
+    def __init__(self, job: Job, context: RunContext) -> None:
         """Reads the statistics that an interrupted run has computed."""
-        self.job, self.files, self.context = job, files, context
+        self.job, self.files, self.context = job, context.files(job), context
         self.stopped = ""  # reason why the run stopped before all statistics were computed
         all_metrics = metrics_of(job.metrics).items()
         self._metrics = {name: metric for name, metric in all_metrics if is_later(metric)}
         self._examples = enumerate(checked(job.source.examples, job.task.name))
         self._stored = JsonTable()
-        for row in appended_rows(files.later):
+        for row in appended_rows(self.files.later):
             self._stored.add(row["key"], row["statistics"])
 
     def rows(self) -> Iterator[FinishedRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from leporello.engine.limits import Limits
 from leporello.engine.progress import Progress
 from leporello.engine.results.finished import prediction_from_row
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.files import JobFiles
 from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.jobs import Job, RunContext, changes, finished_beside, job_directory, prepare
 from leporello.jobs.manifest import check_results, write_manifest
@@ -29,7 +28,7 @@ from leporello.jobs.results import Result, result_tables
 from leporello.runs.job_group import JobGroup, job_groups
 from leporello.runs.verify import ResultDifference, Verification, verify_job
 from leporello.storage import RemotePath
-from leporello.storage.runs import RemoteRun, remote_run
+from leporello.storage.runs import remote_run
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -136,13 +135,12 @@ def run(options: RunOptions) -> Run:
     if not jobs:
         return Run(path.parent, ())
     signals = options.interrupts or Interrupts()
-    with _locked(path) as (directory, remote), signals:
-        _compare(directory, jobs, limits, update=options.update)
-        stages = ((s.cls, s.arguments()) for job in jobs for s in job.pipeline.all_specs())
-        root, resumed = cache.root if cache else None, directory.manifest.exists()
-        warn_of_reuse(root, stages, resumed=resumed)
-        rows = [_manifest_row(directory, job, limit) for job in jobs]
-        write_manifest(directory, rows, asdict(limits))
+    with ExitStack() as stack:
+        is_remote = isinstance(path, RemotePath)
+        remote = stack.enter_context(remote_run(str(path))) if is_remote else None
+        directory = RunDirectory(remote.directory if remote else path, remote)
+        stack.enter_context(directory.locked())
+        stack.enter_context(signals)
 
         def check(progress: Progress) -> None:
             signals.check()
@@ -150,7 +148,13 @@ def run(options: RunOptions) -> Run:
                 remote.check()
             _check_failures(options.max_failures, progress)
 
-        context = RunContext(directory, limits, limit, cache, check, remote)
+        context = RunContext(directory, limits, limit, cache, check)
+        _compare(context, jobs, update=options.update)
+        stages = ((s.cls, s.arguments()) for job in jobs for s in job.pipeline.all_specs())
+        root, resumed = cache.root if cache else None, directory.manifest.exists()
+        warn_of_reuse(root, stages, resumed=resumed)
+        rows = [_manifest_row(context, job) for job in jobs]
+        write_manifest(directory, rows, asdict(limits))
         with _published(context, jobs):
             result = _run_all(jobs, context)
             if options.verify and not result.stopped:
@@ -159,39 +163,26 @@ def run(options: RunOptions) -> Run:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[tuple[RunDirectory, RemoteRun | None]]:
-    """Locks the directory of a run, or the local copy of a run at a URL."""
-    if not isinstance(path, RemotePath):
-        with (directory := RunDirectory(path)).locked():
-            yield directory, None
-        return
-    with remote_run(str(path)) as run, (directory := RunDirectory(run.directory)).locked():
-        yield directory, run
-
-
-@contextmanager
 def _published(context: RunContext, jobs: Sequence[Job]) -> Iterator[None]:
     """Uploads the driver's files of a run at a URL; workers upload their shards themselves."""
-    directory, remote = context.directory, context.remote
-    if remote is None:
+    directory, files = context.directory, [*map(context.files, jobs)]
+    if directory.remote is None:
         yield
         return
     first = [directory.manifest, directory.config]
-    files = [JobFiles(directory, job.pipeline.name, job.task.name) for job in jobs]
     # After --update, the stores at the URL belong to the old settings.
     removed = [path for job in files for path in (job.stores, job.folder) if not path.exists()]
-    remote.put(*map(directory.name_of, [*first, *removed]))
+    directory.upload(*first, *removed)
     try:
         yield
     finally:
         results = [path for job in files for path in job.results()]
         try:
             # Results last: if they are at the URL, so is everything that they depend on.
-            last = [*first, directory.workers, directory.logs, *results]
-            remote.put(*map(directory.name_of, last))
+            directory.upload(*first, directory.workers, directory.logs, *results)
         except UserError as error:
             raise UserError(
-                f"{error}. The run has ended; all files are in {remote.directory}; run the same"
+                f"{error}. The run has ended; all files are in {directory.path}; run the same"
                 " command again to upload them"
             ) from error
 
@@ -208,7 +199,7 @@ def _verified(result: Run, jobs: Sequence[Job], context: RunContext) -> Run:
 
 def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:
     """Runs unfinished examples; if all are finished, runs failed ones again."""
-    files = [JobFiles(context.directory, job.pipeline.name, job.task.name) for job in jobs]
+    files = [*map(context.files, jobs)]
     for of_job in files:
         of_job.unmark_changed()
     # Only in a finished run. A run that was killed is the same command too: if it retried failures
@@ -250,23 +241,24 @@ def _check_limits(limits: Limits, limit: int | None, max_failures: float | None)
             pass
 
 
-def _manifest_row(directory: RunDirectory, job: Job, limit: int | None) -> dict[str, Any]:
+def _manifest_row(context: RunContext, job: Job) -> dict[str, Any]:
     """Returns a job's row; its number of examples includes those that an earlier run finished."""
-    names, expected = {"pipeline": job.pipeline.name, "task": job.task.name}, job.expected(limit)
-    if expected is not None:
-        expected = max(expected, JobFiles(directory, **names).mark.get("examples", 0))
+    names = {"pipeline": job.pipeline.name, "task": job.task.name}
+    if (expected := job.expected(context.limit)) is not None:
+        expected = max(expected, context.files(job).mark.get("examples", 0))
     return {**names, "examples": expected, "signature": dict(job.signature)}
 
 
-def _compare(directory: RunDirectory, jobs: Sequence[Job], limits: Limits, *, update: bool) -> None:
+def _compare(context: RunContext, jobs: Sequence[Job], *, update: bool) -> None:
     """Raises an error if the directory's run had other settings; with `update`, discards it."""
+    directory = context.directory
     directory.check_stores()
     # Other sizes form other batches, in which a prompt can decode to another text; the time limit
     # affects only failures.
     earlier = {
         n: v for n, v in directory.read().get("limits", {}).items() if n != "example_timeout"
     }
-    now = {name: getattr(limits, name, value) for name, value in earlier.items()}
+    now = {name: getattr(context.limits, name, value) for name, value in earlier.items()}
     changed_limits = [*differences({"limits": earlier}, {"limits": now})]
     changed = {job.name: (*changes(directory, job), *changed_limits) for job in jobs}
     stale = [job for job in jobs if changed[job.name]]
@@ -278,4 +270,4 @@ def _compare(directory: RunDirectory, jobs: Sequence[Job], limits: Limits, *, up
         )
     # Only now, after all checks: an error must not cost finished work.
     for job in stale:
-        JobFiles(directory, job.pipeline.name, job.task.name).discard()
+        context.files(job).discard()

@@ -16,7 +16,6 @@ from leporello.engine.results.finished import FinishedRow
 from leporello.engine.rounds import Rounds
 from leporello.engine.store import MemoryStore
 from leporello.engine.task_examples import examples_of, no_answer_of, normalizer_of
-from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, RunContext
 from leporello.runs.timings import sizes_key
 
@@ -45,7 +44,7 @@ class Verification:
 
 def verify_job(job: Job, context: RunContext) -> Verification:
     """Runs a random 5 % of a job's finished examples again, in other batches and without cache."""
-    files = JobFiles(context.directory, job.pipeline.name, job.task.name)
+    files = context.files(job)
     end = sys.maxsize if context.limit is None else context.limit
     failures = {row.number: row.failure for row in files.statistics() if row.number < end}
     finished = [number for number, failure in failures.items() if failure is None]

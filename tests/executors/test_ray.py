@@ -30,6 +30,7 @@ from leporello.executors.ray.workers import (
     WorkerEnvironment,
     travelling_modules,
 )
+from leporello.jobs.directory import RunDirectory
 from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions
 
@@ -267,7 +268,7 @@ def test_plug_in_files_are_sent_to_workers(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "words/red.txt").touch()
     (tmp_path / "large.py").touch()
     [job] = prepare(JobOptions(["mine"], config=[tmp_path / "mine.yaml"]))
-    spec = JobGroupSpec([job.pipeline], [""], job.task, tmp_path, Limits(), None, 0)
+    spec = JobGroupSpec([job.pipeline], [""], job.task, RunDirectory(tmp_path), Limits(), None, 0)
     (tmp_path / "there").mkdir()
     package, plug_ins = travelling_modules(spec, tmp_path / "there")
     assert Path(package).name == "leporello"

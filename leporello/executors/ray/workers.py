@@ -70,42 +70,35 @@ class RayWorkers(Workplace):
     advice = "see its output above and `ray status`; run the same command to resume"
 
     def __init__(self, spec: JobGroupSpec, placement: Placement) -> None:
-        """Prepares the workers; `__enter__` connects to Ray."""
-        self._spec, self._placement = spec, placement
-        self._resources = ExitStack()
-        self.workers = 1  # until the cluster is connected
-
-    def __enter__(self) -> Self:
         """Connects to Ray."""
         with ExitStack() as opening:
-            modules = partial(travelling_modules, self._spec)
-            opening.enter_context(connected(self._placement, modules))
+            opening.enter_context(connected(placement, partial(travelling_modules, spec)))
             import ray
 
             total = ray.cluster_resources()  # type: ignore[no-untyped-call]  # not annotated
             nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
-            self._placement, self.workers = resolved(self._placement, total)
-            check_capacity(self._placement, nodes)
-            token = Path(self._spec.directory, f".ray-{secrets.token_hex(8)}")
+            placement, self.workers = resolved(placement, total)
+            check_capacity(placement, nodes)
+            token = spec.directory.path / f".ray-{secrets.token_hex(8)}"
             token.touch()
             opening.callback(token.unlink, missing_ok=True)
-            shared = None if self._spec.remote else token  # at a URL each machine has its own copy
-            interval = max(self._spec.report_every, self.workers / _REPORTS)
-            spec = dump(replace(self._spec, report_every=interval))
-            self._setup = WorkerEnvironment.of(self._spec), spec, self._placement, shared
+            shared = None if spec.directory.remote else token  # at a URL machines have copies
+            interval = max(spec.report_every, self.workers / _REPORTS)
+            sent = dump(replace(spec, report_every=interval))
+            self._setup = WorkerEnvironment.of(spec), sent, placement, shared
+            self._options = worker_resources(placement)
             self._resources = opening.pop_all()
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Ends the connection."""
         self._resources.close()
 
     def start(self, others: Sequence[WorkerLink]) -> WorkerLink:  # noqa: ARG002 -- Ray schedules it
         """Requests an actor, which Ray starts when there is room."""
         import ray
 
-        options = worker_resources(self._placement)
         # An actor receives and sends at the same time, otherwise `stop` would wait for a message.
-        actor = ray.remote(ShardActor).options(**options, max_concurrency=2)
+        actor = ray.remote(ShardActor).options(**self._options, max_concurrency=2)
         return _ActorLink(actor.remote(*self._setup))
 
     def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
