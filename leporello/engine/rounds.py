@@ -100,14 +100,15 @@ class Rounds:
         if chunks:
             enricher.prepare(chunks, number, self.store)
 
-    def run(self, examples: Iterable[Example]) -> None:
-        """Finishes examples, numbered in the order of the task; the store contains them then."""
+    def run(self, examples: Iterable[Example]) -> list[FinishedRow]:
+        """Finishes examples, numbered in the order of the task; returns all rows of the store."""
         for number, (first, group) in enumerate(by_document(examples)):
             if self.store.done.issuperset(range(first, first + len(group))):
                 self.skip(len(group))
             else:
                 self.add(first, group, self.select(number, first, group))
         self.finish()
+        return self.store.rows()
 
     def add(
         self, first: int, examples: Sequence[Example], selected: Sequence[Selection | ExampleError]

@@ -46,8 +46,7 @@ def rows_of(
     readers = BatchReaders(stages, cache, limits or Limits(), attempts or Attempts())
     run = Rounds(readers, store, listener or Listener(), slots, metrics_of(metrics), normalise)
     try:
-        run.run(examples)
-        return [*map(decoded, store.rows())]
+        return [*map(decoded, run.run(examples))]
     finally:
         store.close()
 

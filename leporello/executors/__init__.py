@@ -12,8 +12,7 @@ from typing import TypeAlias
 
 from leporello.config.placement import Placement
 from leporello.executors.interface import JobGroupSpec
-from leporello.executors.local import LocalWorkers
-from leporello.executors.pool import Pool
+from leporello.executors.pool import LocalWorkers, Pool
 from leporello.executors.worker import ShardWorker
 
 __all__ = ["Executor", "executor_for"]

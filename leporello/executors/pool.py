@@ -1,16 +1,20 @@
-"""Pool of workers that run shards in other processes, on this machine or on a cluster."""
+"""Pool of workers that run shards in other processes of this machine, or of a cluster."""
 
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing.connection import wait
 from typing import Any, Protocol, Self
 
+from leporello.config.placement import Placement, visible_gpus
 from leporello.core.errors import Stopped, UserError
+from leporello.engine.failures import TRIES
 from leporello.engine.progress import ProgressCounts
 from leporello.executors.channel import dump, load
-from leporello.executors.interface import Death, ShardOrder, ShardResult
+from leporello.executors.child_process import INTERVAL, WorkerProcess
+from leporello.executors.interface import Death, JobGroupSpec, ShardOrder, ShardResult
 
 _CONTENTS: Mapping[str, type] = {
     "more": str, "progress": ProgressCounts, "result": ShardResult, "failed": str, "died": Death,
@@ -76,6 +80,42 @@ class Workplace:
 
     def close(self) -> None:
         """Releases the resources of the place, after its workers have ended."""
+
+
+class LocalWorkers(Workplace):
+    """Worker processes on this machine."""
+
+    tries = TRIES
+    advice = "see its output above, or use --workers 0 to run in this process"
+
+    def __init__(self, spec: JobGroupSpec, placement: Placement, count: int) -> None:
+        """Prepares up to `count` workers; starts none."""
+        self._spec, self._placement, self.workers = dump(spec), placement, count
+        self._gpus: dict[WorkerLink, str | None] = {}
+
+    def start(self, others: Sequence[WorkerLink]) -> WorkerLink:
+        """Starts a worker on the GPU with the fewest workers."""
+        gpus_in_use = [self._gpus[link] for link in others]
+        # By current workers, since a replaced worker must get the GPU that became free.
+        gpu = min(visible_gpus(), key=gpus_in_use.count, default=None)
+        variables = {} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu}
+        placement = self._placement
+        try:
+            link = WorkerProcess(self._spec, placement.threads, variables, placement.worker_bytes)
+        except OSError as error:
+            raise UserError(
+                f"a worker process could not start: {error.strerror}; use fewer --workers, or"
+                " raise the limit (ulimit)"
+            ) from error
+        self._gpus[link] = gpu
+        return link
+
+    def ready(self, links: Sequence[WorkerLink]) -> Sequence[WorkerLink]:
+        """See `Workplace`."""
+        processes = [link for link in links if isinstance(link, WorkerProcess)]
+        if not any(process.has_message() for process in processes):
+            wait([process.fileno() for process in processes], INTERVAL)
+        return [process for process in processes if process.has_message()]
 
 
 class Pool:
@@ -160,9 +200,11 @@ class Pool:
                 self._call(partial(report, answer))
             elif kind == "result":
                 self._idle_deaths = 0
-                worker.orders.pop(answer.shard, None)
+                order = worker.orders.pop(answer.shard)
                 if answer.outcome == "failed":
                     self._end(UserError(answer.error))
+                elif answer.outcome == "spent":  # last, with what other workers leave of the budget
+                    self._orders = itertools.chain(self._orders, [order])
                 yield answer
             elif kind == "died":
                 yield from self._replace(worker, answer)

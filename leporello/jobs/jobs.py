@@ -122,15 +122,12 @@ def prepare(options: JobOptions) -> list[Job]:
     for pipeline, task in pairs:
         _check_roles(pipeline, task.name, metrics[task.name])
     check_files((pipeline for pipeline, _ in pairs), [data[task.name] for _, task in pairs])
-    signatures = [
-        job_signature(pipeline, task, data[task.name], metrics[task.name])
-        | {"threads": pipeline.placement.threads}
-        for pipeline, task in pairs
-    ]
-    return [
-        Job(pipeline, task, sources[task.name], signature)
-        for (pipeline, task), signature in zip(pairs, signatures, strict=True)
-    ]
+    jobs = []
+    for pipeline, task in pairs:
+        signature = job_signature(pipeline, task, data[task.name], metrics[task.name])
+        signature["threads"] = pipeline.placement.threads
+        jobs.append(Job(pipeline, task, sources[task.name], signature))
+    return jobs
 
 
 def _check_roles(pipeline: PipelineSpec, task: str, entries: Sequence[MetricEntry]) -> None:

@@ -300,10 +300,8 @@ class Session:
                 listener = Listener(bar.take)
             # All questions form one shard, so that they share retrieval and batches. No second
             # engine answers programs, agents or libraries (decision 43).
-            store = MemoryStore()
             readers = BatchReaders(self.stages, self._cache)
-            Rounds(readers, store, listener=listener).run(examples)
-            return store.rows()
+            return Rounds(readers, MemoryStore(), listener).run(examples)
 
 
 def ask(

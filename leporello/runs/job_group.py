@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -69,8 +69,6 @@ class JobGroup:
         # Seconds until the first report of a worker, and from there to the end.
         self._clock = {"starting": 0.0, "working": 0.0}
         self._budgets: dict[str, SharedBudget] = {}  # by role, for readers that share limits
-        self._open_orders: dict[int, ShardOrder] = {}  # unfinished orders by shard
-        self._over_budget: list[ShardOrder] = []
 
     def run(self, *, retry: bool) -> None:
         """Runs the unfinished examples, and the failed ones only to retry them."""
@@ -120,12 +118,8 @@ class JobGroup:
             ) as executor:  # fmt: skip
                 self._find_sizes(executor, check)
                 self._budgets = self._shared_budgets(executor.workers)
-                orders: Iterable[ShardOrder] = self._orders(progress, retry=retry)
-                while orders:
-                    self._over_budget = []
-                    for result in executor.run(orders, report):
-                        self._record(result)
-                    orders = self._over_budget
+                for result in executor.run(self._orders(progress, retry=retry), report):
+                    self._record(result)
             self._clock["working"] = time.monotonic() - start - self._clock["starting"]
         # Checked at the end: if data changed, workers have read either version of a file.
         if job.current_data() != job.signature["data"]:
@@ -166,9 +160,7 @@ class JobGroup:
                     (self.files[index].folder / "verify.json").unlink(missing_ok=True)
                     # A retry that is stopped leaves the shard without its failed examples.
                     self._finished[index].pop(shard.number, None)
-                order = ShardOrder(shard, indices, self._sizes, retry, self._budgets)
-                self._open_orders[shard.number] = order
-                yield order
+                yield ShardOrder(shard, indices, self._sizes, retry, self._budgets)
 
     def _is_pending(self, index: int, shard: Shard, retry: bool) -> bool:
         counts = self._finished[index].get(shard.number, StoreCounts())
@@ -186,13 +178,9 @@ class JobGroup:
         """Adds a worker's result for a shard to the counts and budgets."""
         for role, spent in result.spent.items():
             self._budgets[role].spent += spent
-        if result.outcome == "spent":
-            if any(budget.is_spent for budget in self._budgets.values()):
-                raise BudgetSpentError(result.error)
-            # A worker's share is spent, but another worker may still have some.
-            self._over_budget.append(self._open_orders[result.shard])
-        elif result.outcome == "finished":
-            self._open_orders.pop(result.shard, None)
+        # If only the worker's share of a budget is spent, another worker may still have some.
+        if result.outcome == "spent" and any(b.is_spent for b in self._budgets.values()):
+            raise BudgetSpentError(result.error)
         for index, share in result.pipelines.items():
             self._shares[index].add(share)
             if result.outcome == "finished":

@@ -77,8 +77,8 @@ def _run_again(
         listener = Listener(progress.take, lambda: context.check(progress))
         readers = BatchReaders(stages, limits=limits)
         rounds = Rounds(readers, store, listener, normalise=normalise)
-        rounds.run(islice(examples_of(job.source, job.task.name), context.limit))
-    return {row.number: row for row in store.rows()}
+        examples = islice(examples_of(job.source, job.task.name), context.limit)
+        return {row.number: row for row in rounds.run(examples)}
 
 
 def _differences(job: Job, was: Mapping[str, Any], row: FinishedRow) -> Iterator[ResultDifference]:

@@ -11,7 +11,7 @@ from command_line import ROOT
 
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
-    "product lines": 73_400,
+    "product lines": 72_300,
     "product modules": 469,
     "test lines": 38_000,
     "words of docs": 20_000,
