@@ -37,9 +37,10 @@ def _read(kind: type, tree: Tree, faults: list[Fault]) -> Any:  # noqa: ANN401 -
         if is_dataclass(part) and isinstance(child.value, list):
             values[name] = tuple(_read(part, item, faults) for item in child.value)  # type: ignore[arg-type]  # a class
             continue
-        values[name], fault = validate(allowed[name], child)
-        if fault:
-            faults.append(child.fault(f"{name}: {fault}"))
+        try:
+            values[name] = validate(allowed[name], child)
+        except ValueError as error:
+            faults.append(child.fault(f"{name}: {error}"))
     missing = (p for p in allowed.values() if p.required and p.name not in tree.items)
     faults.extend(tree.fault(f"needs the setting {parameter}") for parameter in missing)
     if len(faults) > before:

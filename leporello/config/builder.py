@@ -260,15 +260,15 @@ def _roles(name: str, tree: Tree | None, faults: list[Fault]) -> Mapping[str, Tr
 
 
 def _check_budget(path: str, tree: Tree) -> Budget:
-    check = partial(setting, Budget, unknown="a budget has no such limit")
-    return Budget(**settings_of(path, tree, check))
+    return Budget(**settings_of(path, tree, partial(setting, Budget)))
 
 
 def _check_value(annotation: Any, form: str, path: str, tree: Tree) -> Any:  # noqa: ANN401 -- any type
-    value, problem = validate(Parameter(path, annotation, None), tree)
-    if problem:
-        raise ConfigError([tree.fault(f"{path}: must be {form}, got {tree.plain()!r}")])
-    return value
+    try:
+        return validate(Parameter(path, annotation, None), tree)
+    except ValueError:
+        text = f"{path}: must be {form}, got {tree.plain()!r}"
+        raise ConfigError([tree.fault(text)]) from None
 
 
 def _check_texts(path: str, tree: Tree) -> tuple[str, ...]:

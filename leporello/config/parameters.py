@@ -5,10 +5,10 @@ import json
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
@@ -21,13 +21,14 @@ from leporello.core.annotations import (
     docstring,
     marked,
 )
-from leporello.core.errors import ConfigError, UserError, did_you_mean, reworded
+from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_you_mean, reworded
 from leporello.core.protocols import KINDS, LOADER, Kind
 from leporello.core.records import JSON
 from leporello.core.secrets import is_variable
 from leporello.core.yaml.tree import Tree
 from leporello.storage import is_url, to_path
 
+_Structure = TypeVar("_Structure")
 _OPEN: object = inspect.Parameter.empty
 _KIND_OF = {kind.protocol: kind for kind in (*KINDS.values(), LOADER)}
 _LISTS = (tuple, list, set, frozenset)
@@ -136,50 +137,71 @@ def adapter(annotation: Any) -> TypeAdapter[Any]:  # noqa: ANN401 -- as above
         return TypeAdapter(annotation)
 
 
-def validate(parameter: Parameter, tree: Tree) -> tuple[Any, str | None]:
-    """Returns the checked value of a parameter for the constructor, and its problem or None."""
+def validate(parameter: Parameter, tree: Tree) -> Any:  # noqa: ANN401 -- as above
+    """Returns the checked value of a parameter for the constructor; raises ValueError."""
     if parameter.annotation is _OPEN:
-        return tree.plain(), None
+        return tree.plain()
     plain = tree.plain()
     try:
         plain = path_from_file(tree, parameter.annotation)
         # JSON mode is strict, but accepts lists as tuples and strings as paths, which YAML needs.
         value = adapter(parameter.annotation).validate_json(json.dumps(plain))
-        return (to_path(plain) if isinstance(value, Path) else value), None
+        return to_path(plain) if isinstance(value, Path) else value
     except UserError as error:  # a URL with an unsupported protocol, or an invalid path
-        return None, str(error)
+        raise ValueError(str(error)) from None
     except ValidationError as error:
-        return None, _message(parameter, error, plain)
+        raise ValueError(_message(parameter, error, plain)) from None
 
 
-def settings_of(
-    path: str, tree: Tree, check: Callable[[str, Tree], tuple[Any, str | None]]
-) -> dict[str, Any]:
+def settings_of(path: str, tree: Tree, check: Callable[[str, Tree], Any]) -> dict[str, Any]:
     """Returns a mapping of settings, each checked by a function; `path` is its path in messages."""
     if not isinstance(tree.value, dict):
         problem = f"{path}: must be a mapping of settings, got {tree.plain()!r}"
         raise ConfigError([tree.fault(problem)])
-    checked = {name: check(name, child) for name, child in tree.items.items()}
-    raise_faults(path, tree, {n: problem for n, (_, problem) in checked.items() if problem})
-    return {name: value for name, (value, _) in checked.items()}
+
+    def checked(item: tuple[str, Tree]) -> tuple[str, Any]:
+        try:
+            return item[0], check(*item)
+        except ValueError as error:
+            raise ConfigError([item[1].fault(f"{path}.{item[0]}: {error}")]) from None
+
+    return dict(build_all(tree.items.items(), checked))
 
 
-def raise_faults(path: str, tree: Tree, problems: Mapping[str, str]) -> None:
-    """Raises ConfigError for problems of settings, by name, if there are any."""
-    if problems:
-        raise ConfigError(
-            [tree.items[name].fault(f"{path}.{name}: {text}") for name, text in problems.items()]
-        )
-
-
-def setting(
-    cls: type, name: str, tree: Tree, unknown: str = "there is no such setting"
-) -> tuple[Any, str | None]:
-    """Returns a setting's value for `cls`; and the problem, or None."""
+def setting(cls: type, name: str, tree: Tree) -> Any:  # noqa: ANN401 -- as above
+    """Returns a setting's value for `cls`; raises ValueError."""
     allowed = parameters(cls)
     if name not in allowed:
-        return None, f"{unknown}{did_you_mean(name, allowed)}"
+        raise ValueError(f"there is no such setting{did_you_mean(name, allowed)}")
     return validate(allowed[name], tree)
+
+
+def structured(cls: type[_Structure], plain: JSON, tree: Tree, path: str = "") -> _Structure:
+    """Returns a dataclass that contains others, made from a tree's values; raises ConfigError."""
+    try:
+        value: _Structure = adapter(cls).validate_python(plain)
+    except ValidationError as error:
+        raise ConfigError([_fault(cls, tree, path, e) for e in error.errors()]) from None
+    return value
+
+
+def _fault(cls: Any, tree: Tree, path: str, error: Any) -> Fault:  # noqa: ANN401 -- pydantic's
+    *_, last = place = error["loc"]
+    for key in place:
+        inner = parameters(cls)[key].annotation if key in parameters(cls) else None
+        types = (a for m in members(inner) for a in (m, *get_args(m)) if is_dataclass(a))
+        cls = next(types, cls)
+        if isinstance(tree.value, list) and isinstance(key, int):
+            tree = tree.value[key]
+        tree = tree.items.get(str(key), tree)
+    if error["type"] == "unexpected_keyword_argument":
+        problem = f"unknown key {last!r}{did_you_mean(last, parameters(cls))}"
+        place = place[:-1]
+    elif error["type"] == "missing":
+        problem = "is missing"
+    else:
+        problem = f"{reworded(error['msg'])}, got {error['input']!r:.60}"
+    return tree.fault(f"{'.'.join(filter(None, (path, *map(str, place))))}: {problem}")
 
 
 def path_from_file(tree: Tree, annotation: Any) -> Any:  # noqa: ANN401 -- as above

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import Ge
 from pydantic import AllowInfNan
 
-from leporello.config.parameters import raise_faults, setting, settings_of
+from leporello.config.parameters import setting, settings_of
 from leporello.core.environment.extras import require
 from leporello.core.environment.input_limits import size_of
 from leporello.core.environment.platform import cores, memory_free
+from leporello.core.errors import ConfigError
 from leporello.core.protocols import Count, Positive
 from leporello.core.yaml.tree import Tree
 
@@ -109,15 +110,10 @@ def _problems(placement: Placement) -> Iterator[tuple[str, str]]:
             yield "workers", "0 means this process, which is not on Ray: give 1 or more, or `auto`"
         if placement.worker_gpus > 1 and placement.worker_gpus % 1:
             yield "worker_gpus", f"must be a whole number if above 1, got {placement.worker_gpus:g}"
-        yield from _problem("address", _full_address, placement.address)
-    yield from _problem("worker_memory", _bytes_in, placement.worker_memory)
-
-
-def _problem(name: str, check: Callable[[str], object], text: str) -> Iterator[tuple[str, str]]:
     try:
-        check(text)
+        _bytes_in(placement.worker_memory)
     except ValueError as error:
-        yield name, str(error)
+        yield "worker_memory", str(error)
 
 
 def _full_address(text: str) -> str:
@@ -152,11 +148,14 @@ def visible_gpus() -> list[str]:
 def check_placement(path: str, tree: Tree) -> Placement:
     """Returns the checked `placement` of a pipeline; raises ConfigError."""
     placement = Placement(**settings_of(path, tree, _setting))
-    raise_faults(path, tree, dict(_problems(placement)))
-    return replace(placement, address=_full_address(placement.address))
+    problems = _problems(placement)
+    if faults := [tree.items[name].fault(f"{path}.{name}: {text}") for name, text in problems]:
+        raise ConfigError(faults)
+    return placement
 
 
-def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:
+def _setting(name: str, tree: Tree) -> Any:  # noqa: ANN401 -- of any setting
     if isinstance(tree.value, list) or name == "sweep" or "sweep" in tree.items:
-        return None, "takes one value and cannot be swept: no result depends on a placement"
-    return setting(Placement, name, tree)
+        raise ValueError("takes one value and cannot be swept: no result depends on a placement")
+    value = setting(Placement, name, tree)
+    return _full_address(value) if name == "address" else value

@@ -142,9 +142,10 @@ class TaskSpec:
                 unknown = f", and {self.spec.cls.__name__} has no parameter {name!r}"
                 problem = f"{unknown}{did_you_mean(name, declared)}" if name not in declared else ""
                 raise UserError(f"task {self.name}@{settings}: must be PARAMETER=VALUE{problem}")
-            params[name], fault = validate(declared[name], parse(text, None))
-            if fault:
-                raise UserError(f"task {self.name}@{settings}: {name} {fault}")
+            try:
+                params[name] = validate(declared[name], parse(text, None))
+            except ValueError as error:
+                raise UserError(f"task {self.name}@{settings}: {name} {error}") from None
         return replace(self._with(**params), name=f"{self.name}@{settings}")
 
     def metrics_of(self, source: Task) -> tuple[MetricEntry, ...]:

@@ -1,17 +1,14 @@
 """Reads suites from files, without importing the classes of pipelines and tasks."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
-from pydantic import ValidationError
-
 from leporello.config.layers import Layers
-from leporello.config.parameters import adapter
+from leporello.config.parameters import structured
 from leporello.config.specs import TaskSpec
-from leporello.config.suites import Suite, SuiteColumn, SuiteRow, SuiteSubmission
+from leporello.config.suites import Suite
 from leporello.core.environment.input_limits import COLUMNS
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, no_such, reworded
+from leporello.core.errors import ConfigError, Fault, UserError, no_such
 from leporello.core.files import at_home
 from leporello.core.yaml.tree import ConfigSource, Tree
 
@@ -35,11 +32,7 @@ def suite_of(layers: Layers, name: str) -> Suite:
     if count > COLUMNS:
         text = f"suites.{name}: has {count:,} columns; at most {COLUMNS:,} are allowed"
         raise ConfigError([tree.fault(text)])
-    try:
-        suite: Suite = adapter(Suite).validate_python(_completed(name, tree))
-    except ValidationError as error:
-        raise ConfigError([_fault(name, tree, e) for e in error.errors()]) from None
-    return suite
+    return structured(Suite, _completed(name, tree), tree, f"suites.{name}")
 
 
 # Their scores change with the judging model, so an average of them is comparable to no paper.
@@ -87,7 +80,7 @@ def _problem_with(tasks: Mapping[str, TaskSpec], name: str, settings: str) -> st
 def _completed(name: str, tree: Tree) -> dict[str, Any]:
     """Returns the suite as it is in the file, completed with defaults that depend on names."""
     plain: Any = tree.plain()
-    split = plain.pop("split", "test")
+    split = plain.get("split", "test")
     if isinstance(columns := plain.get("columns"), dict):
         columns, means = _columns_by_value(name, columns, plain.get("by"))
         if means and isinstance(groups := plain.get("groups", {}), dict):
@@ -121,29 +114,6 @@ def _columns_by_value(
                 expanded[name] = base | {"task": f"{base['task']}@{parameter}={value}"}
                 names.setdefault(label, []).append(name)
     return expanded or columns, names
-
-
-def _fault(name: str, tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a mapping of pydantic's
-    place = [str(key) for key in error["loc"]]
-    for key in place:
-        tree = tree.items.get(key, tree)
-    *above, last = place
-    if error["type"] == "unexpected_keyword_argument":
-        classes: Mapping[str, type[Any]] = {
-            "columns": SuiteColumn,
-            "rows": SuiteRow,
-            "submission": SuiteSubmission,
-        }
-        cls = classes[above[0]] if above else Suite
-        allowed = {field.name for field in fields(cls)} | {"split"}
-        text = f"suites.{'.'.join((name, *above))}: unknown key {last!r}"
-        return tree.fault(f"{text}{did_you_mean(last, allowed)}")
-    problem = (
-        "is missing"
-        if error["type"] == "missing"
-        else f"{reworded(error['msg'])}, got {error['input']!r:.60}"
-    )
-    return tree.fault(f"suites.{'.'.join((name, *place))}: {problem}")
 
 
 def _unknown_columns(suite: Suite) -> Iterator[Fault]:

@@ -106,6 +106,7 @@ class Suite:
         rows: Rows by name.
         published: Data file of the published numbers: a built-in name, or a path ending in `.yaml`.
         table: Table of the data file to which the rows belong.
+        split: Name of the split for columns without one.
         average: Whether the paper has a mean of the columns' scores.
         by: Values of a task's parameter by label, under its name: each column is repeated for each
             value as `COLUMN@PARAMETER=VALUE`, and their mean is the group LABEL of `table`.
@@ -122,6 +123,7 @@ class Suite:
     rows: Mapping[str, SuiteRow] = field(default_factory=dict)
     published: str = ""
     table: str = "results"
+    split: str = "test"
     average: Literal["mean", "none"] = "none"
     by: Annotated[Mapping[str, Mapping[str, int]], Field(max_length=1)] = field(
         default_factory=dict

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -161,16 +162,19 @@ class SpecBuilder:
             choice = range_of(tree)
         except ValueError as error:
             raise self._fault(tree, path, str(error)) from None
-        if choice.whole and validate(parameter, tree.with_value(choice.low + 0.5))[1] is None:
-            choice = replace(choice, whole=False)  # the parameter is not an integer
+        with suppress(ValueError):  # the parameter is an integer
+            validate(parameter, tree.with_value(choice.low + 0.5))
+            choice = replace(choice, whole=False)
         number = choice.value(self.number(_place(path), choice))
         return self._one(parameter, tree.with_value(number), path, None)
 
     def _one(self, parameter: Parameter, tree: Tree, path: _Path, kind: Kind | None) -> Any:  # noqa: ANN401 -- of any type
         if kind is None:
-            value, problem = validate(parameter, tree)
-            if problem := problem or self._fault_of_name(parameter, value):
-                raise self._fault(tree, path, problem)
+            try:
+                value = validate(parameter, tree)
+                self._check_name(parameter, value)
+            except (ValueError, ClassError) as error:
+                raise self._fault(tree, path, str(error)) from None
             return value
         if tree.value is None and parameter.default is None:  # run.yaml includes such defaults
             return None
@@ -181,21 +185,16 @@ class SpecBuilder:
             raise self._fault(tree, path, f"needs a list of {kind.key}s, got {tree.plain()!r}")
         return self.of_stage(tree, kind, *path)
 
-    def _fault_of_name(self, parameter: Parameter, value: object) -> str | None:
-        """Returns the fault of the name of a backend or a role, or None."""
+    def _check_name(self, parameter: Parameter, value: object) -> None:
+        """Raises ClassError for an unknown backend, ValueError for an unknown role."""
         if marked(parameter.annotation, BACKEND_MARK):  # the constructor would report it last
-            try:
-                find_class(str(value), BACKEND, Path())
-            except ClassError as error:
-                return str(error)
+            find_class(str(value), BACKEND, Path())
         if self.roles is None or not marked(parameter.annotation, ROLE_MARK):
-            return None
-        used = value if isinstance(value, (tuple, list)) else (value,)
-        unknown = [role for role in used if role and role not in self.roles]
-        if not unknown:
-            return None
-        hint = did_you_mean(str(unknown[0]), self.roles)
-        return f"no reader has the role {unknown[0]!r}{hint}"
+            return
+        for role in value if isinstance(value, (tuple, list)) else (value,):
+            if role and role not in self.roles:
+                hint = did_you_mean(str(role), self.roles)
+                raise ValueError(f"no reader has the role {role!r}{hint}")
 
     def _try_to_build(self, spec: Spec, tree: Tree, path: _Path) -> None:
         if not all(map(is_set, spec.variables())):

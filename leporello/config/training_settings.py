@@ -34,7 +34,7 @@ class TrainingSpec:
         trees = {n: tree for n, tree in {**preset.items, **of_task.items}.items() if n != "tasks"}
         if self.given.get("holdout"):
             trees.pop("validation", None)
-        values = {name: setting(Training, name, tree)[0] for name, tree in trees.items()}
+        values = {name: setting(Training, name, tree) for name, tree in trees.items()}
         return Training(**{**values, **self.given})
 
 
@@ -48,12 +48,12 @@ def check_training(path: str, tree: Tree) -> TrainingSpec:
     return spec
 
 
-def _setting(name: str, tree: Tree) -> tuple[Any, str | None]:
+def _setting(name: str, tree: Tree) -> Any:  # noqa: ANN401 -- of any setting
     if set(tree.items) == {"sweep"}:  # --set train.learning_rate=1e-5,2e-5
         if name != "learning_rate":
-            return None, "takes one value; only learning_rate may be swept"
+            raise ValueError("takes one value; only learning_rate may be swept")
         tree = tree.items["sweep"]
-    value, problem = setting(Training, name, tree)
-    if name == "preset" and not problem and value not in _presets().items:
-        problem = no_such("preset", str(value), _presets().items)
-    return value, problem
+    value = setting(Training, name, tree)
+    if name == "preset" and value not in _presets().items:
+        raise ValueError(no_such("preset", str(value), _presets().items))
+    return value

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict
 
 from leporello.analysis.comparison.scores import Draws, scores_of
 from leporello.analysis.finished import FinishedJob, FinishedRun, finished_runs
-from leporello.config.parameters import adapter
+from leporello.config.parameters import structured
 from leporello.config.suites import Suite
-from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_you_mean, reworded
+from leporello.core.errors import ConfigError, Fault, UserError, build_all, did_you_mean
 from leporello.core.yaml.tree import Tree, read_tree
 from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics.statistics import StatisticsTable
@@ -59,10 +59,7 @@ def published_of(suite: Suite) -> PublishedPaper:
     if suite.file is None:
         return PublishedPaper()
     tree = read_tree(suite.file)
-    try:
-        published: PublishedPaper = adapter(PublishedPaper).validate_python(tree.plain())
-    except ValidationError as error:
-        raise ConfigError([_fault(tree, detail) for detail in error.errors()]) from None
+    published = structured(PublishedPaper, tree.plain(), tree)
     faults = [*_faults(published, tree), *_unmatched(suite, published)]
     if faults:
         raise ConfigError(faults)
@@ -72,15 +69,6 @@ def published_of(suite: Suite) -> PublishedPaper:
 def check_published(suites: Mapping[str, Suite]) -> None:
     """Reads the published numbers of all suites; raises ConfigError with all faults."""
     build_all(suites.values(), published_of)
-
-
-def _fault(tree: Tree, error: Any) -> Fault:  # noqa: ANN401 -- a mapping of pydantic's
-    for key in error["loc"]:
-        if isinstance(key, int) and isinstance(tree.value, list) and key < len(tree.value):
-            tree = tree.value[key]
-        tree = tree.items.get(str(key), tree)
-    place = ".".join(map(str, error["loc"]))
-    return tree.fault(f"{place}: {reworded(error['msg'])}")
 
 
 def _faults(published: PublishedPaper, tree: Tree) -> Iterator[Fault]:

@@ -309,7 +309,7 @@ def test_a_faulty_data_file_is_reported_with_its_line(tmp_path: Path) -> None:
     for old, new, message in (
         ("{short: [50.0]}", "{shrt: [50.0]}", "unknown column 'shrt'; did you mean 'short'"),
         ("{short: [50.0]}", "{short: [50.0, 1]}", "Big: short has 2 numbers for 1 labels"),
-        ('quote: "Big 50.0 -"', "", "quote: Field required"),
+        ('quote: "Big 50.0 -"', "", "quote: is missing"),
     ):
         (tmp_path / "paper.yaml").write_text(PAPER.replace(old, new), encoding="utf-8")
         with pytest.raises(ConfigError, match=rf"paper\.yaml:11: .*{re.escape(message)}"):

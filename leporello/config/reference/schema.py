@@ -20,7 +20,6 @@ from leporello.core.training import Training
 from leporello.core.yaml.tree import read_tree
 
 _KINDS = (*KINDS.values(), LOADER, TASK, METRIC)
-_TEXT: JSON = {"type": "string"}
 _SETTINGS: Mapping[str, type] = {"budget": Budget, "train": Training, "placement": Placement}
 
 
@@ -62,7 +61,6 @@ def _suite() -> JSON:
         "submission": (SuiteSubmission, False),
     }
     suite: Any = _settings(Suite, "name", "tree", *inner)
-    suite["properties"]["split"] = _described("Name of the split for columns without one", _TEXT)
     for key, (cls, is_mapping) in inner.items():
         value = _settings(cls)
         value = {"type": "object", "additionalProperties": value} if is_mapping else value
