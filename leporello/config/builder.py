@@ -146,7 +146,7 @@ class ConfigBuilder:
         selected, tree = name in self.selected, self.layers.pipelines[name]
         overrides = [*(self.overrides if selected else ()), *self.placement]
         keys = self._changed(name, keys, overrides, faults)
-        roles = _roles(name, keys.get("readers"), faults)
+        roles = [key.removeprefix(ROLES) for key in keys if key.startswith(ROLES)]
         settings = self._settings(name, keys, faults)
         is_opened = selected and self.opened
         # In a pipeline that is not run, a range is its lowest number.
@@ -157,7 +157,7 @@ class ConfigBuilder:
             number = pick if is_opened else lowest
             shared = {} if is_opened else common
             builder = SpecBuilder(name, [ANSWER, *roles] if roles else None, pick, number, shared)
-            stages = _stages(builder, tree, keys, roles)
+            stages = _stages(builder, tree, keys)
             labels = [] if is_opened else builder.labels
             return PipelineSpec(f"{name}{_suffix(labels)}", stages, **settings)
 
@@ -227,36 +227,21 @@ class ConfigBuilder:
         return {key: child for key, child in keys.items() if key != "model"}
 
 
-def _stages(
-    builder: SpecBuilder, tree: Tree, keys: Mapping[str, Tree], roles: Mapping[str, Tree]
-) -> dict[str, Spec]:
+def _stages(builder: SpecBuilder, tree: Tree, keys: Mapping[str, Tree]) -> dict[str, Spec]:
     """Returns the stages of a pipeline by key; `tree` is its place."""
     # Readers belong to the pipeline, not to stages. Two stages with equal readers once had two
     # batches and two budgets, or one, depending on whether the builder noticed (decision 47).
-    kinds = {**KINDS, **{f"{ROLES}{role}": KINDS["reader"] for role in roles}}
-    trees = {key: keys.get(key) or roles.get(key.removeprefix(ROLES)) for key in kinds}
+    kinds = {**KINDS, **{key: KINDS["reader"] for key in keys if key.startswith(ROLES)}}
 
     def stage(key: str) -> tuple[str, Spec]:
         kind = kinds[key]
-        if trees[key] is None and kind.default is None:
-            more = f", or `{ANSWER}` among its readers" if roles else ""
+        if key not in keys and kind.default is None:
+            more = f", or `{ANSWER}` among its readers" if builder.roles else ""
             raise ConfigError([tree.fault(f"{builder.owner}: needs a {key}{more}")])
-        return key, builder.of_stage(trees[key] or tree.with_value(kind.default), kind, key)
+        return key, builder.of_stage(keys.get(key) or tree.with_value(kind.default), kind, key)
 
     # An empty default: no such stage.
-    return dict(build_all([key for key in kinds if trees[key] or kinds[key].default != ""], stage))
-
-
-def _roles(name: str, tree: Tree | None, faults: list[Fault]) -> Mapping[str, Tree]:
-    """Returns the readers by role, without the reader of answers, which is `reader`."""
-    if tree is not None and not (tree.items and all(map(str.isidentifier, tree.items))):
-        fault = f"{name}.readers: must be a mapping of roles to readers, got {tree.plain()!r}"
-        faults.append(tree.fault(fault))
-        return {}
-    roles = {role: child.as_class() for role, child in tree.items.items()} if tree else {}
-    if answering := roles.pop(ANSWER, None):  # from a `--set` of all readers
-        faults.append(answering.fault(f"{name}.readers.{ANSWER}: set `reader` instead"))
-    return roles
+    return dict(build_all([key for key in kinds if key in keys or kinds[key].default != ""], stage))
 
 
 def _check_budget(path: str, tree: Tree) -> Budget:

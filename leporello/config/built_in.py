@@ -26,18 +26,11 @@ def built_in_path() -> Path:
     return packed if packed.exists() else package.parent / "pipelines.yaml"
 
 
-def built_in_files() -> list[Path]:
+@cache
+def built_in_files() -> tuple[Path, ...]:
     """Returns all built-in files, pipelines.yaml first."""
     papers = built_in_path().parent / "papers"
-    return [built_in_path(), *sorted(papers.glob("*.yaml"))]
-
-
-def is_built_in(file: Path | None) -> bool:
-    """Returns whether a file is built in."""
-    return file is not None and file in (
-        built_in_path(),
-        built_in_path().parent / "papers" / file.name,
-    )
+    return (built_in_path(), *sorted(papers.glob("*.yaml")))
 
 
 @cache

@@ -7,6 +7,7 @@ from pathlib import Path
 from leporello.config.built_in import SECTIONS, Entries, built_in_names, built_in_tree
 from leporello.config.parameters import is_secret_name
 from leporello.config.placement import RAY_ONLY
+from leporello.config.specs import ROLES
 from leporello.core.environment.input_limits import ANCESTORS
 from leporello.core.errors import ConfigError, Fault, did_you_mean, likely, no_such
 from leporello.core.files import at_home
@@ -33,14 +34,12 @@ def parse_override(text: str) -> Override:
     """Parses `retriever.k=5,10`; values are YAML, and commas between them make a sweep."""
     path, equals, values = text.partition("=")
     parts = tuple(path.strip().split("."))
-    if parts[:2] == ("readers", ANSWER):
-        parts = ("reader", *parts[2:])
     secret = is_secret_name(parts[-1])
     text = f"{path}=…" if secret else text
-    if not equals or not all(parts) or parts[0] not in SETTABLE:
+    if not equals or not all(parts) or parts[0] not in SETTABLE or parts == ("readers",):
         hint = likely(parts[0], SETTABLE) if equals and parts[0] not in SETTABLE else ""
         keys = ", ".join(SETTABLE)
-        form = "must be PATH=VALUE with a path such as retriever.k"
+        form = "must be PATH=VALUE with a path such as retriever.k or readers.ROLE"
         fault = f"--set {text}: {form}{hint}; paths begin with: {keys}"
         raise ConfigError([Fault(None, 0, fault)])
     try:
@@ -54,6 +53,8 @@ def parse_override(text: str) -> Override:
     if not several.value:
         raise ConfigError([Fault(None, 0, f"--set {text}: the value is missing")])
     is_sweep = len(several.value) > 1
+    if parts[0] == "readers":
+        parts = (_key_of(parts[1]), *parts[2:])
     return Override(parts, several.with_value({"sweep": several}) if is_sweep else several.value[0])
 
 
@@ -120,9 +121,7 @@ class Layers:
         user that a built-in pipeline extends; these explain the other faults of the built-in
         pipeline. `below` has the names of pipelines that extend it.
         """
-        items = self.pipelines[name].items.items()
-        keys = {key: child.as_class() if key in KINDS else child for key, child in items}
-        keys = _with_answer_reader(name, keys, faults)
+        keys = _flat(name, self.pipelines[name].items, faults)
         for key, child in self.pipelines[name].items.items():
             if key not in _PIPELINE:
                 hint = did_you_mean(key, _PIPELINE)
@@ -164,18 +163,24 @@ class Layers:
         return None
 
 
-def _with_answer_reader(name: str, keys: dict[str, Tree], faults: list[Fault]) -> dict[str, Tree]:
-    """Returns a pipeline's keys, with the reader of answers moved to `reader`."""
-    readers = keys.get("readers", Tree({}, None, 0)).items
-    if ANSWER not in readers:
-        return keys
-    if "reader" in keys:
-        text = f"{name}.readers.{ANSWER}: the pipeline has a `reader` too: give only one of them"
-        faults.append(readers[ANSWER].fault(text))
-    others = {role: child for role, child in readers.items() if role != ANSWER}
-    merged = {**keys, "reader": readers[ANSWER].as_class()}
-    del merged["readers"]
-    return {**merged, "readers": keys["readers"].with_value(others)} if others else merged
+def _flat(name: str, items: Mapping[str, Tree], faults: list[Fault]) -> dict[str, Tree]:
+    """Returns a pipeline's keys, with one key for each of its `readers`."""
+    keys = {key: child.as_class() if key in KINDS else child for key, child in items.items()}
+    readers = keys.pop("readers", None)
+    if readers and not (readers.items and all(map(str.isidentifier, readers.items))):
+        text = f"{name}.readers: must be a mapping of roles to readers, got {readers.plain()!r}"
+        faults.append(readers.fault(text))
+    for role, child in readers.items.items() if readers else ():
+        if role == ANSWER and "reader" in keys:
+            text = f"{name}.readers.{role}: the pipeline has a `reader` too: give only one of them"
+            faults.append(child.fault(text))
+        keys[_key_of(role)] = child.as_class()
+    return keys
+
+
+def _key_of(role: str) -> str:
+    """Returns the key of a stage that is the reader of a role."""
+    return "reader" if role == ANSWER else f"{ROLES}{role}"
 
 
 def _is_name(name: str) -> bool:
@@ -192,10 +197,6 @@ def _merge(parent: Tree | None, child: Tree, key: str = "") -> Tree:
     if key == "placement" and parent is not None and child.items:
         remaining = _under_executor(parent, child.items.get("executor"))
         return child.with_value({**remaining.items, **child.items})
-    if key == "readers" and parent is not None and child.items:
-        items = child.items.items()
-        roles = {role: _merge(parent.items.get(role), stage.as_class()) for role, stage in items}
-        return child.with_value({**parent.items, **roles})
     if key == "train" and parent is not None and "preset" not in child.items and child.items:
         return child.with_value({**parent.items, **child.items})
     if parent is None or not child.items or not {"class", "sweep"}.isdisjoint(child.items):

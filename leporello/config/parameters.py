@@ -178,8 +178,9 @@ def setting(cls: type, name: str, tree: Tree) -> Any:  # noqa: ANN401 -- as abov
 
 def structured(cls: type[_Structure], plain: JSON, tree: Tree, path: str = "") -> _Structure:
     """Returns a dataclass that contains others, made from a tree's values; raises ConfigError."""
+    annotation: Any = cls
     try:
-        value: _Structure = adapter(cls).validate_python(plain)
+        value: _Structure = adapter(annotation).validate_python(plain)
     except ValidationError as error:
         raise ConfigError([_fault(cls, tree, path, e) for e in error.errors()]) from None
     return value

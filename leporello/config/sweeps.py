@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from leporello.config.built_in import is_built_in
+from leporello.config.built_in import built_in_files
 from leporello.config.classes import fault_of_class
 from leporello.config.parameters import (
     Parameter,
@@ -103,7 +103,9 @@ class SpecBuilder:
             raise self._fault(entry or tree, path, "needs `class: NAME`")
         try:
             # Plug-ins must not replace the classes of built-in files.
-            cls: type = find_class(entry.value, kind, entry.folder, ours=is_built_in(entry.file))
+            cls: type = find_class(
+                entry.value, kind, entry.folder, ours=entry.file in built_in_files()
+            )
             problem = fault_of_class(cls, kind)
         except ClassError as error:
             problem = str(error)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from leporello.config import Config
-from leporello.config.built_in import is_built_in
+from leporello.config.built_in import built_in_files
 from leporello.config.suites import Suite, SuiteColumn, added_settings
 from leporello.config.sweeps import label_of
 from leporello.core.hashing import differing_fields
@@ -47,7 +47,7 @@ class TableRow:
 def name_of(suite: Suite, row: str, cell: Cell, built_in: Config, own: Config) -> str:
     """Returns `ROW`, `ROW [READER]` or `ROW [changed: PARAMETER=VALUE, …]`."""
     pipelines = suite.tree.items["rows"].items[row].items["pipelines"]
-    config = built_in if is_built_in(pipelines.file) else own
+    config = built_in if pipelines.file in built_in_files() else own
     declared = [p.resolved() for p in config.select([cell.job.pipeline])]
     if cell.job.signature["pipeline"] in declared:
         return row

@@ -16,7 +16,10 @@ from leporello.core.errors import ConfigError, UserError
 from leporello.core.yaml.tree import read_tree
 
 FILES = built_in.built_in_files()
-CACHED = (built_in.built_in_path, built_in.built_in_names, built_in.built_in_tree)
+CACHED = (
+    built_in.built_in_path, built_in.built_in_files, built_in.built_in_names,
+    built_in.built_in_tree,
+)  # fmt: skip
 
 
 @pytest.fixture
