@@ -177,8 +177,7 @@ class Document:
             if (packed := self.cache.get(codec.kind, cache_key)) is not None:
                 return codec.unpack(packed)
             value = make()
-            if (packed := codec.pack(value)) is not None:
-                self.cache.put(codec.kind, cache_key, packed)
+            self.cache.put(codec.kind, cache_key, codec.pack(value))
             return value
 
         return self.memo((codec.kind, memo), find)

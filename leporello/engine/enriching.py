@@ -84,7 +84,7 @@ class EnricherRunner:
     ) -> Sequence[Chunk]:
         # Passages need no question, so they are made once per document, and cached by enricher,
         # readers and chunks (decision 46).
-        return derived.passages_of(chunks, passage_stages(self.stages)).get(make)
+        return derived.passages_of(chunks, passage_stages(self.stages), make)
 
     def _enrich(
         self, chunks: Sequence[Chunk], number: int, store: MemoryStore | None

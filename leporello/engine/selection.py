@@ -6,7 +6,6 @@ from functools import partial
 from itertools import groupby
 
 from leporello.config import Pipeline
-from leporello.core.calls import segments
 from leporello.core.calls.contracts import asks_question, load_models
 from leporello.core.calls.derived import chunks_of
 from leporello.core.calls.memory import memo_key
@@ -93,10 +92,9 @@ def document_chunks(chunker: Chunker, example: Example) -> tuple[Chunk, ...]:
     document = example.document
     question = example.question if asks_question(chunker) else None
     with stage_errors("chunker"):
-        make = partial(divide, chunker, question=question or "")
-        if document.members:
-            return segments.chunks(document, chunker, question, make)
-        return chunks_of(document, chunker, question).get(partial(make, document))
+        return chunks_of(
+            document, chunker, question, partial(divide, chunker, question=question or "")
+        )
 
 
 def by_document(examples: Iterable[Example]) -> Iterator[tuple[int, tuple[Example, ...]]]:

@@ -1,21 +1,23 @@
 """Plan of a run: finished, cached and remaining work, and its duration."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from leporello.cache.dependencies import fingerprint
 from leporello.cache.store import Cache
 from leporello.config import Spec
 from leporello.config.placement import Placement
 from leporello.core.calls.contracts import asks_question, indexers
-from leporello.core.calls.derived import passages_of
-from leporello.core.calls.segments import cached_chunks, index_keys
+from leporello.core.calls.derived import chunks_of, index_keys, passages_of
 from leporello.core.errors import UserError
 from leporello.core.files import cache_directory
+from leporello.core.notes import collect_notes
 from leporello.core.protocols import RendersPrompt
 from leporello.core.records import Chunk, Example, Read
 from leporello.engine.active_example import first_reads
@@ -158,12 +160,12 @@ class _JobCounter:
         chunker, retriever = self.stages.chunker, self.stages.retriever
         questions = [e.question for e in group] if asks_question(chunker) else [None]
         document, task = group[0].document, self.job.task.name
-        chunk_lists = [cached_chunks(document, chunker, question) for question in questions]
+        chunk_lists = [_cached(partial(chunks_of, document, chunker, q)) for q in questions]
         label = _label(chunker)
         yield ("chunks", label, task), [chunks is not None for chunks in chunk_lists]
         if self.stages.enricher is not None:
             enrichers = passage_stages(self.stages)
-            chunk_lists = [c and passages_of(c, enrichers).cached() for c in chunk_lists]
+            chunk_lists = [c and _cached(partial(passages_of, c, enrichers)) for c in chunk_lists]
             label = " of ".join((*map(_label, enrichers), label))
             yield ("passages", label, task), [chunks is not None for chunks in chunk_lists]
             self.enriched &= None not in chunk_lists
@@ -233,6 +235,23 @@ class _JobCounter:
         except Exception:  # the run will report the error when it reads this
             return 0
         return tokens
+
+
+class _NotCachedError(Exception):
+    """Chunks or passages are not in the cache."""
+
+
+def _cached(
+    find: Callable[[Callable[..., NoReturn]], tuple[Chunk, ...]],
+) -> tuple[Chunk, ...] | None:
+    """Returns chunks or passages if they are cached; `find` takes the function that makes them."""
+
+    def refuse(*_: object) -> NoReturn:
+        raise _NotCachedError
+
+    with collect_notes(), suppress(_NotCachedError):
+        return find(refuse)
+    return None
 
 
 def _label(stage: object) -> str:

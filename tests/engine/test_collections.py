@@ -12,7 +12,6 @@ from leporello import Document, Example, Span
 from leporello.cache.store import Cache
 from leporello.chunkers import FixedTokens
 from leporello.config import Pipeline
-from leporello.core.calls.segments import cached_chunks
 from leporello.core.members import join
 from leporello.core.records import Chunk, Index
 from leporello.engine.selection import document_chunks, select
@@ -62,7 +61,6 @@ def test_only_changed_files_are_chunked_and_indexed_again(
     def citation(document: Document) -> str:
         document.use_cache(cache)
         [selection] = select(stages, [Example("q", document, "boat")])
-        assert cached_chunks(document, stages.chunker, None) is not None
         return cited(document, selection.hits[0].chunk.span)
 
     assert citation(collection("a fish", "the bird", "one boat")) == "2.txt characters 0–8"

@@ -4,13 +4,17 @@ A value is looked up in the document's memory, then in its cache, and computed o
 Its key in memory is made from the stage's parameters, its key in the cache from everything that it
 depends on. A value that no file can hold, or that is made by a stage without a fingerprint, stays
 in memory.
+
+A collection's chunks are cached per file by the file's content, and so are the segments from which
+a retriever with `segment` and `join` makes its index. If one file changes, only that file is
+divided and indexed again; other retrievers index all chunks at once.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -26,9 +30,13 @@ from leporello.core.calls.memory import (
     memo_key,
     read_only,
 )
+from leporello.core.members import member_document
 from leporello.core.notes import collect_notes, note
-from leporello.core.passages import content_hash, from_table, to_table
+from leporello.core.passages import Passage, content_hash, from_table, to_table
 from leporello.core.records import JSON, Chunk, Document
+
+_INDEX: Codec[Any] = Codec("index", lambda value: value, lambda value: value)
+_SEGMENT = dataclasses.replace(_INDEX, kind="segment")  # one file's part of a collection's index
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,58 +47,38 @@ class _NotedChunks:
     notes: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedChunks:
-    """Chunks or passages of a document, in its memory and its cache."""
-
-    document: Document
-    codec: Codec[_NotedChunks]
-    memo: Hashable  # key in memory
-    key: Callable[[Fingerprint], CacheKey | None]  # in a cache; None if a stage has no fingerprint
-
-    def get(self, make: Callable[[], Sequence[Chunk]]) -> tuple[Chunk, ...]:
-        """Returns them, computed if necessary; the stage's notes are reported in any case."""
-
-        def compute() -> _NotedChunks:
-            with collect_notes() as notes:
-                return _NotedChunks(tuple(make()), notes)
-
-        noted = self.document.derived(self.codec, self.memo, self.key, compute)
-        for text in noted.notes:
-            note(text)
-        return noted.chunks
-
-    def cached(self) -> tuple[Chunk, ...] | None:
-        """Returns them if the document's cache has them."""
-        cache = self.document.cache
-        key = self.key(cache.fingerprint) if cache else None
-        entry = cache.get(self.codec.kind, key) if cache and key else None
-        return None if entry is None else self.codec.unpack(entry).chunks
-
-
 def chunks_of(
     document: Document,
     chunker: object,
     question: str | None,
-    within: tuple[Document, int] | None = None,
-) -> DerivedChunks:
-    """Returns the chunks of a document.
+    divide: Callable[[Document], Iterable[Chunk]],
+) -> tuple[Chunk, ...]:
+    """Returns the chunks of a document; `divide` makes those of a document, or of a single file.
 
-    `question` is None if the chunker does not take it. `within` is a collection that contains the
-    document, with the document's offset: the chunks are then those of the collection.
+    `question` is None if the chunker does not take it.
     """
 
     def key(fingerprint: Fingerprint) -> CacheKey | None:
-        if (identity := fingerprint(chunker, ())) is None:
+        if document.members or (identity := fingerprint(chunker, ())) is None:
             return None
         extra: dict[str, JSON] = {} if question is None else {"question": question}
         return {"chunker": {**identity}, "document": content_of(document), **extra}
 
-    codec = _chunk_codec(*(within or (document, 0)))
-    return DerivedChunks(document, codec, (memo_key(chunker), question), key)
+    def divide_files() -> Iterator[Chunk]:
+        for number, member in enumerate(document.members):
+            file = member_document(document, number)
+            # Kept now, since the segment's key would have to build the file's document again.
+            document.memo(("content", number), partial(content_of, file))
+            for chunk in chunks_of(file, chunker, question, divide):
+                yield Chunk(document, chunk.start + member.start, chunk.end + member.start)
+
+    make = divide_files if document.members else partial(divide, document)
+    return _noted(document, _chunk_codec(document), (memo_key(chunker), question), key, make)
 
 
-def passages_of(chunks: Sequence[Chunk], makers: Sequence[object]) -> DerivedChunks:
+def passages_of(
+    chunks: Sequence[Chunk], makers: Sequence[object], make: Callable[[], Iterable[Chunk]]
+) -> tuple[Chunk, ...]:
     """Returns the passages of chunks that an enricher and its readers, the `makers`, make."""
     document = chunks[0].document
 
@@ -103,31 +91,61 @@ def passages_of(chunks: Sequence[Chunk], makers: Sequence[object]) -> DerivedChu
         return {**stages, **_chunk_fields(document, chunks)}
 
     memo = (*map(memo_key, makers), spans_hash(document, chunks))
-    return DerivedChunks(document, _passage_codec(document), memo, key)
+    return _noted(document, _passage_codec(document), memo, key, make)
+
+
+def _noted(
+    document: Document,
+    codec: Codec[_NotedChunks],
+    memo: Hashable,
+    key: Callable[[Fingerprint], CacheKey | None],
+    make: Callable[[], Iterable[Chunk]],
+) -> tuple[Chunk, ...]:
+    """Returns chunks or passages; the notes of their stage are reported in any case."""
+
+    def compute() -> _NotedChunks:
+        with collect_notes() as notes:
+            return _NotedChunks(tuple(make()), notes)
+
+    noted = document.derived(codec, memo, key, compute)
+    for text in noted.notes:
+        note(text)
+    return noted.chunks
 
 
 def index(
     document: Document,
     retriever: Any,  # noqa: ANN401 -- any class with a method `index`
     chunks: Sequence[Chunk],
-    make: Callable[[], Any] | None = None,
 ) -> Any:  # noqa: ANN401 -- plug-ins may return any object
     """Returns a retriever's index of chunks, with read-only arrays.
 
     Retrievers that differ only in the parameters listed in their class's `search_only` share it.
-    A function `make` replaces the retriever's `index`. A chunk of another document is a ValueError.
+    The index of a collection is joined from segments if possible. A chunk of another document is a
+    ValueError.
     """
-    codec: Codec[Any] = Codec("index", lambda value: value, lambda value: value)
-    key = partial(index_key, document, retriever, chunks)
+
+    def make() -> Any:  # noqa: ANN401 -- `index` and `join` may return any object
+        if (parts := _parts(document, retriever, chunks)) is None:
+            return read_only(retriever.index(chunks=chunks))
+        return read_only(retriever.join([_segment(document, retriever, *part) for part in parts]))
+
     memo = (memo_key(retriever, search_only(retriever)), spans_hash(document, chunks))
-    make = make or partial(retriever.index, chunks=chunks)
-    return document.derived(codec, memo, key, lambda: read_only(make()))
+    return document.derived(_INDEX, memo, partial(_index_key, document, retriever, chunks), make)
 
 
-def index_key(
+def index_keys(
+    document: Document, retriever: object, chunks: Sequence[Chunk], fingerprint: Fingerprint
+) -> list[tuple[str, CacheKey | None]]:
+    """Returns kind and key of every cache entry that an index of chunks is made from."""
+    if (parts := _parts(document, retriever, chunks)) is None:
+        return [(_INDEX.kind, _index_key(document, retriever, chunks, fingerprint))]
+    return [(_SEGMENT.kind, _segment_key(document, retriever, *p, fingerprint)) for p in parts]
+
+
+def _index_key(
     document: Document, retriever: object, chunks: Sequence[Chunk], fingerprint: Fingerprint
 ) -> CacheKey | None:
-    """Returns the cache key of an `index`; None if the retriever has no fingerprint."""
     identity = fingerprint(retriever, search_only(retriever))
     if identity is None:
         return None
@@ -135,23 +153,69 @@ def index_key(
     return {"retriever": {**identity}, **_chunk_fields(document, chunks)}
 
 
+def _parts(
+    document: Document, retriever: object, chunks: Sequence[Chunk]
+) -> list[tuple[int, Offsets]] | None:
+    """Returns members' numbers with their chunks' spans; None if an index has no segments."""
+    import numpy as np
+
+    has_segments = all(hasattr(retriever, name) for name in ("segment", "join"))
+    is_collection = document.members and not any(isinstance(chunk, Passage) for chunk in chunks)
+    if not has_segments or not is_collection:
+        return None
+    offsets = spans(chunks)
+    # Another order would assign chunks to the wrong files; a plug-in chunker may use any.
+    if (np.diff(offsets[:, 0]) < 0).any():
+        return None
+    bounds = np.searchsorted(offsets[:, 0], [member.start for member in document.members])
+    parts = zip(document.members, np.split(offsets, bounds[1:]), strict=True)
+    numbered = ((number, part - member.start) for number, (member, part) in enumerate(parts))
+    return [(number, part) for number, part in numbered if len(part)] or None
+
+
+def _segment(document: Document, retriever: Any, number: int, offsets: Offsets) -> Any:  # noqa: ANN401 -- plug-ins
+    def make() -> Any:  # noqa: ANN401 -- plug-ins
+        file = member_document(document, number)
+        # Chunks of the file alone, so a segment is equal in all collections that contain the file.
+        return retriever.segment([file.chunk(*span) for span in offsets.tolist()])
+
+    memo = memo_key(retriever, _join_only(retriever)), number, _hash(offsets)
+    key = partial(_segment_key, document, retriever, number, offsets)
+    return document.derived(_SEGMENT, memo, key, make)
+
+
+def _segment_key(
+    document: Document, retriever: object, number: int, offsets: Offsets, fingerprint: Fingerprint
+) -> CacheKey | None:
+    identity = fingerprint(retriever, _join_only(retriever))
+    if identity is None:
+        return None
+    content = document.memo(
+        ("content", number), lambda: content_of(member_document(document, number))
+    )
+    # Relative to the file: a new file before it moves all offsets, but not these.
+    return {"retriever": {**identity}, "document": content, "chunks": _hash(offsets)}
+
+
+def _join_only(retriever: object) -> tuple[str, ...]:
+    """Returns the parameters that segments do not depend on, such as BM25's k1 and b."""
+    return (*search_only(retriever), *getattr(type(retriever), "join_only", ()))
+
+
 def _chunk_fields(document: Document, chunks: Sequence[Chunk]) -> dict[str, JSON]:
     return {"document": content_of(document), "chunks": spans_hash(document, chunks)}
 
 
-def _chunk_codec(document: Document, offset: int) -> Codec[_NotedChunks]:
-    """Returns the codec of chunks; packed spans are relative to an offset in the document."""
-
+def _chunk_codec(document: Document) -> Codec[_NotedChunks]:
     def pack(noted: _NotedChunks) -> Index:
         notes: Index = {"notes": [*noted.notes]} if noted.notes else {}
-        return {"spans": spans(noted.chunks) - offset, **notes}
+        return {"spans": spans(noted.chunks), **notes}
 
     def unpack(packed: Index) -> _NotedChunks:
-        relative: Any = packed["spans"]
+        offsets: Any = packed["spans"]
         notes: Any = packed.get("notes", ())
         # No check: the spans were checked before they were packed, and the cache verifies files.
-        bounds = (relative + offset).T.tolist()
-        return _NotedChunks(tuple(map(Chunk, repeat(document), *bounds)), notes)
+        return _NotedChunks(tuple(map(Chunk, repeat(document), *offsets.T.tolist())), notes)
 
     return Codec("chunks", pack, unpack)
 
@@ -186,12 +250,16 @@ def spans_hash(document: Document, chunks: Sequence[Chunk]) -> str:
                     f" {chunk.document.id!r}"
                 )
         texts = content_hash(chunks).encode()  # empty for chunks: the document has their text
-        return chunks, hashlib.sha256(spans(chunks).tobytes() + texts).hexdigest()
+        return chunks, _hash(spans(chunks), texts)
 
     if not isinstance(chunks, tuple):
         return compute_hash()[1]
     # The memo holds the tuple, so its id cannot be used again for another one.
     return document.memo(("spans", id(chunks)), compute_hash)[1]
+
+
+def _hash(offsets: Offsets, more: bytes = b"") -> str:
+    return hashlib.sha256(offsets.tobytes() + more).hexdigest()
 
 
 def content_of(document: Document) -> JSON:

@@ -28,8 +28,6 @@ CacheKey: TypeAlias = "Mapping[str, JSON]"
 Fingerprint: TypeAlias = "Callable[[object, Collection[str]], CacheKey | None]"
 Made = TypeVar("Made")
 
-# 32 bits halve the files, and only texts beyond 4 billion characters need more.
-_LARGEST = 2**32 - 1  # largest offset in a cache; the tokens of longer texts stay in memory
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 SCALARS = (bool, int, float, str, type(None))
 
@@ -59,8 +57,7 @@ class Codec(Generic[Made]):
     """Conversion of one kind of derived data to and from its form in a cache."""
 
     kind: str
-    # Returns arrays and plain values, or None if these cannot represent the value.
-    pack: Callable[[Made], Index | None]
+    pack: Callable[[Made], Index]
     unpack: Callable[[Index], Made]
 
 
@@ -137,12 +134,11 @@ def _parameter_names(cls: type) -> tuple[str, ...] | None:
     return tuple(name for name in names if not marked(annotations.get(name), SECRET_MARK))
 
 
-def _packed_offsets(offsets: Offsets) -> Index | None:
+def _packed_offsets(offsets: Offsets) -> Index:
     """Returns offsets as 32-bit integers, all starts before all ends, the order of later use."""
     import numpy as np
 
-    if offsets.size and (offsets.min() < 0 or offsets.max() > _LARGEST):
-        return None
+    # They halve the files, and suffice for texts of 4 billion characters.
     return {"offsets": np.ascontiguousarray(offsets.T, dtype=np.uint32)}
 
 

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from operator import attrgetter, is_
 from typing import Any
 
-from leporello.core.calls import derived, segments
+from leporello.core.calls import derived
 from leporello.core.calls.answers import rounded
 from leporello.core.calls.contracts import (
     PARAMETERS,
@@ -57,9 +57,7 @@ def retrieve(
         # A retriever that uses the evidence by mistake would look excellent.
         "examples": lambda: [e if sees_gold(retriever) else e.without_gold() for e in examples],
         "chunks": lambda: chunks,
-        "index": lambda: (segments if document.members else derived).index(
-            document, retriever, chunks
-        ),
+        "index": lambda: derived.index(document, retriever, chunks),
     }
     # Only what it takes, so examples need no gold-free copies unless a retriever asks for them.
     names = _parameters(kind, method)
