@@ -137,19 +137,17 @@ def stood_for(read: Read, cut: int) -> tuple[Span, ...]:
 
 def fault_of(chunk: object, document: Document) -> str:
     """Returns the fault of a value that a stage returned as a chunk or passage; empty if valid."""
-    stack: list[tuple[object, tuple[int, ...]]] = [(chunk, ())]
-    visited: set[int] = set()
-    while stack:
-        node, ancestors = stack.pop()
-        if id(node) in ancestors or len(ancestors) > _DEEPEST:
-            return "a passage that contains itself, or is nested more than fifty levels deep"
-        if fault := _fault(node, document):
+    level: list[object] = [chunk]
+    for _ in range(_DEEPEST + 1):
+        if fault := next(filter(None, (_fault(node, document) for node in level)), ""):
             return fault
-        if isinstance(node, Passage) and id(node) not in visited:
-            visited.add(id(node))
-            inner = (*node.sources, *(part for part in node.parts if not isinstance(part, str)))
-            stack += [(child, (*ancestors, id(node))) for child in inner]
-    return ""
+        passages = (node for node in level if isinstance(node, Passage))
+        inner = (child for passage in passages for child in (*passage.sources, *passage.parts))
+        # Summaries of a tree share sources, which are checked once per level.
+        level = [*{id(child): child for child in inner if not isinstance(child, str)}.values()]
+        if not level:
+            return ""
+    return "a passage that contains itself, or is nested more than fifty levels deep"
 
 
 def _fault(node: object, document: Document) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -114,19 +114,16 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:
 
 def swept_columns(labels: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Returns headers and rows for labels such as `default@retriever.k=3`, by swept parameter."""
-    points = [(name, dict(_values(point))) for name, _, point in map(_parted, labels)]
+    points = [
+        (name, dict(part.split("=", 1) for part in point.split(",") if part))
+        for name, point in map(_parted, labels)
+    ]
     swept = tuple(dict.fromkeys(path for _, values in points for path in values))
     rows = [(name, *(values.get(path, "") for path in swept)) for name, values in points]
     return ("pipeline", *(path.replace(".", " ") for path in swept)), rows
 
 
-def _parted(label: str) -> tuple[str, str, str]:
-    name, at, point = label.partition("@")
+def _parted(label: str) -> tuple[str, str]:
+    name, _, point = label.partition("@")
     is_point = all("=" in part for part in point.split(",")) and not set("[]{}\"'") & set(point)
-    return (name, at, point) if is_point else (label, "", "")
-
-
-def _values(point: str) -> Iterator[tuple[str, str]]:
-    for part in point.split(",") if point else ():
-        path, _, value = part.partition("=")
-        yield path, value
+    return (name, point) if is_point else (label, "")

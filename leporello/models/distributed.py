@@ -33,7 +33,14 @@ def main_process_only() -> Iterator[None]:
         yield
         return
     try:
-        with _silenced():
+        with ExitStack() as stack:
+            if not is_main_process():
+                nowhere = stack.enter_context(Path(os.devnull).open("w"))
+                stack.enter_context(redirect_stderr(nowhere))
+                stack.enter_context(redirect_stdout(nowhere))
+                logger = logging.getLogger("leporello")
+                stack.callback(logger.setLevel, logger.level)
+                logger.setLevel(logging.ERROR)
             yield
     except KeyboardInterrupt:
         if is_main_process():
@@ -49,22 +56,6 @@ def main_process_only() -> Iterator[None]:
     except Exception:
         time.sleep(_MAIN_PATIENCE if is_main_process() else _PATIENCE)
         raise
-
-
-@contextmanager
-def _silenced() -> Iterator[None]:
-    if is_main_process():
-        yield
-        return
-    logger = logging.getLogger("leporello")
-    level = logger.level
-    with ExitStack() as stack:
-        nowhere = stack.enter_context(Path(os.devnull).open("w"))
-        stack.enter_context(redirect_stderr(nowhere))
-        stack.enter_context(redirect_stdout(nowhere))
-        stack.callback(logger.setLevel, level)
-        logger.setLevel(logging.ERROR)
-        yield
 
 
 def destroy_process_group() -> None:

@@ -66,18 +66,13 @@ def check_size(text: str, what: str) -> None:
 def sees_gold(stage: object) -> bool:
     """Returns whether a stage, or one nested in it, uses references and evidence."""
     # Gold in a nested oracle must show in the table as well, so no score looks better than it is.
-    declared = getattr(stage, "sees_gold", None)
-    return any(map(sees_gold, nested(stage))) if declared is None else bool(declared)
+    declares: Any = _outermost(stage, lambda s: getattr(s, "sees_gold", None) is not None)
+    return any(declaring.sees_gold for declaring in declares)
 
 
 def indexers(retriever: object) -> Iterator[object]:
     """Yields those of a retriever and its nested stages that build an index."""
-    kind: Any = type(retriever)
-    if has_index(kind):
-        yield retriever
-    else:
-        for inner in nested(retriever):
-            yield from indexers(inner)
+    return _outermost(retriever, lambda stage: has_index(type(stage)))
 
 
 def index_methods(kind: type) -> tuple[str, ...]:
@@ -197,24 +192,29 @@ def nested(stage: object) -> Iterator[object]:
             yield from value if isinstance(value, (tuple, list)) else (value,)
 
 
+def _outermost(stage: object, is_wanted: Callable[[object], bool]) -> Iterator[object]:
+    """Yields a stage if it is wanted, or else the outermost wanted ones of its nested stages."""
+    if is_wanted(stage):
+        yield stage
+    else:
+        for inner in nested(stage):
+            yield from _outermost(inner, is_wanted)
+
+
 def load_models(stage: object) -> None:
     """Loads the models of a stage or of its nested ones; slow, so outside any time limit."""
     # A stage that defines `load` knows which nested models it needs; others load all of them.
-    if callable(load := getattr(stage, "load", None)):
-        load()
-    else:
-        for inner in nested(stage):
-            load_models(inner)
+    loading: Any = _outermost(stage, lambda s: callable(getattr(s, "load", None)))
+    for model in loading:
+        model.load()
 
 
 def check_files(stage: object, data: str = "") -> None:
     """Calls `check_files` of a stage, or else of its nested stages; see `ChecksFiles`."""
     # Before any work: a missing file must not end a run after hours of reading.
-    if isinstance(stage, ChecksFiles):
-        stage.check_files(data)
-    else:
-        for inner in nested(stage):
-            check_files(inner, data)
+    checking: Any = _outermost(stage, lambda s: isinstance(s, ChecksFiles))
+    for checked in checking:
+        checked.check_files(data)
 
 
 def in_role(

@@ -84,16 +84,13 @@ def _checked(name: str, returned: object, questions: int, document: Document) ->
             f"{name} returned {counted(len(returned), 'list')} for"
             f" {counted(questions, 'question')}; it must return {_EXPECTED}"
         )
-    return [_checked_hits(name, hits, document) for hits in returned]
-
-
-def _checked_hits(name: str, hits: object, document: Document) -> list[Hit]:
-    if not isinstance(hits, list | tuple):
-        raise StageError(f"{name} returned {_show(hits)} as hits; it must return {_EXPECTED}")
+    for hits in returned:
+        if not isinstance(hits, list | tuple):
+            raise StageError(f"{name} returned {_show(hits)} as hits; it must return {_EXPECTED}")
     length = len(document.text)
     return [
-        hit if _is_valid(hit, document, length) else _checked_hit(name, hit, document)
-        for hit in hits
+        [h if _is_valid(h, document, length) else _checked_hit(name, h, document) for h in hits]
+        for hits in returned
     ]
 
 
@@ -146,15 +143,13 @@ class stage_call:  # noqa: N801 -- called like a function; a generator takes twi
             # Documents are shared by pipelines: a changed field would change all later results.
             for document, values in self._before:
                 # By identity: comparing the text of a book would take longer than many stages.
-                if not all(map(is_, _RECORD(document), values)):
-                    self._restore(document, values)
-
-    def _restore(self, document: Document, values: Sequence[object]) -> None:
-        original = zip(_FIELDS, values, strict=True)
-        changed = [name for name, value in original if getattr(document, name) is not value]
-        for name, value in zip(_FIELDS, values, strict=True):
-            object.__setattr__(document, name, value)
-        raise StageError(f"{self._name} changed the {changed[0]} of document {document.id!r}")
+                if not all(same := [*map(is_, _RECORD(document), values)]):
+                    for name, value in zip(_FIELDS, values, strict=True):
+                        object.__setattr__(document, name, value)
+                    field = _FIELDS[same.index(False)]
+                    raise StageError(
+                        f"{self._name} changed the {field} of document {document.id!r}"
+                    )
 
 
 def divide(chunker: Chunker, document: Document, question: str = "") -> tuple[Chunk, ...]:
