@@ -16,13 +16,13 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from leporello.cache.dependencies import fingerprint
+from leporello.cache import dependencies
 from leporello.cache.entry import (
     PARTIAL,
     DamagedEntryError,
@@ -119,11 +119,7 @@ class Cache:
         register(self.root)
         return True
 
-    def fingerprint(
-        self, stage: object, without: Collection[str] = ()
-    ) -> Mapping[str, JSON] | None:
-        """Returns everything that a stage's results depend on; see `fingerprint`."""
-        return fingerprint(stage, without)
+    fingerprint = staticmethod(dependencies.fingerprint)
 
     def holds(self, kind: str, key: Mapping[str, JSON]) -> bool:
         """Returns whether a recipe has an entry, without reading it."""

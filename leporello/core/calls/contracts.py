@@ -66,13 +66,13 @@ def check_size(text: str, what: str) -> None:
 def sees_gold(stage: object) -> bool:
     """Returns whether a stage, or one nested in it, uses references and evidence."""
     # Gold in a nested oracle must show in the table as well, so no score looks better than it is.
-    declares: Any = _outermost(stage, lambda s: getattr(s, "sees_gold", None) is not None)
-    return any(declaring.sees_gold for declaring in declares)
+    declaring = _outermost(stage, lambda s: getattr(s, "sees_gold", None) is not None)
+    return any(outermost.sees_gold for outermost in declaring)
 
 
 def indexers(retriever: object) -> Iterator[object]:
     """Yields those of a retriever and its nested stages that build an index."""
-    return _outermost(retriever, lambda stage: has_index(type(stage)))
+    return _outermost(retriever, lambda stage: has_index(stage.__class__))
 
 
 def index_methods(kind: type) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ def nested(stage: object) -> Iterator[object]:
             yield from value if isinstance(value, (tuple, list)) else (value,)
 
 
-def _outermost(stage: object, is_wanted: Callable[[object], bool]) -> Iterator[object]:
+def _outermost(stage: object, is_wanted: Callable[[Any], bool]) -> Iterator[Any]:
     """Yields a stage if it is wanted, or else the outermost wanted ones of its nested stages."""
     if is_wanted(stage):
         yield stage
@@ -204,17 +204,15 @@ def _outermost(stage: object, is_wanted: Callable[[object], bool]) -> Iterator[o
 def load_models(stage: object) -> None:
     """Loads the models of a stage or of its nested ones; slow, so outside any time limit."""
     # A stage that defines `load` knows which nested models it needs; others load all of them.
-    loading: Any = _outermost(stage, lambda s: callable(getattr(s, "load", None)))
-    for model in loading:
-        model.load()
+    for outermost in _outermost(stage, lambda s: callable(getattr(s, "load", None))):
+        outermost.load()
 
 
 def check_files(stage: object, data: str = "") -> None:
     """Calls `check_files` of a stage, or else of its nested stages; see `ChecksFiles`."""
     # Before any work: a missing file must not end a run after hours of reading.
-    checking: Any = _outermost(stage, lambda s: isinstance(s, ChecksFiles))
-    for checked in checking:
-        checked.check_files(data)
+    for outermost in _outermost(stage, lambda s: isinstance(s, ChecksFiles)):
+        outermost.check_files(data)
 
 
 def in_role(

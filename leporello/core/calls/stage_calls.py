@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 import math
 import reprlib
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -23,7 +22,7 @@ from leporello.core.calls.contracts import (
     has_index,
     sees_gold,
 )
-from leporello.core.coverage import merge
+from leporello.core.coverage import merge, outside
 from leporello.core.errors import counted
 from leporello.core.files import in_utf8
 from leporello.core.passages import Passage, fault_of
@@ -291,10 +290,8 @@ def _seen_spans(name: str, spans: object, read: Read) -> tuple[Span, ...]:
     ):
         return tuple(chunk.span for chunk in chunks)
     passages = merge(chunk.span for chunk in chunks)
-    starts = [span.start for span in passages]
     for span in spans:
-        index = bisect_right(starts, span.start) - 1
-        if len(span) and (index < 0 or span.end > passages[index].end):
+        if any(outside(span, passages)):
             raise StageError(
                 f"{name}.read reported ({span.start}, {span.end}) as read,"
                 " which is not within the passages that it was given"
