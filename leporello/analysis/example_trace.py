@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, pairwise
 
+from leporello.analysis.finished import FinishedJob
 from leporello.core.coverage import letters, merge, outside
 from leporello.core.records import Example, Span
 from leporello.engine.results.finished import FinishedRow, prediction_from_row
+from leporello.metrics import judging_metric
 from leporello.text.squad import normalise, occurrences
 
 # Both limits are choices: short or frequent references prove nothing (decision 25).
@@ -47,19 +49,13 @@ class Gold:
 
         Ranks start at 1. The share is 0 before the first listed rank.
         """
-        ranked_hits = list(enumerate(hits, 1))
-        steps = sorted(
-            step
-            for alternative in self.alternatives
-            for step in _recall_steps(text, alternative, ranked_hits)
-        )
-        curve: list[tuple[int, float]] = []
-        for rank, share in steps:
-            if share > (curve[-1][1] if curve else 0.0):
-                if curve and curve[-1][0] == rank:
-                    curve.pop()
-                curve.append((rank, share))
-        return tuple(curve)
+        ranked_hits, best = list(enumerate(hits, 1)), dict[int, float]()
+        for alternative in self.alternatives:
+            for rank, share in _recall_steps(text, alternative, ranked_hits):
+                best[rank] = max(share, best.get(rank, 0.0))
+        shares = [0.0, *accumulate((best[rank] for rank in sorted(best)), max)]
+        steps = zip(sorted(best), pairwise(shares), strict=True)
+        return tuple((rank, share) for rank, (before, share) in steps if share > before)
 
 
 def gold_of(example: Example) -> Gold | None:
@@ -169,41 +165,33 @@ class ExampleTrace:
         return float(shares[stage])
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkCover:
-    """Index of a document's chunks that quickly finds whether one of them contains a span."""
+def containment(chunks: Iterable[Span]) -> Callable[[Span], bool]:
+    """Returns a quick function that returns whether one of the chunks contains a span."""
+    bounds = sorted((chunk.start, chunk.end) for chunk in chunks)
+    starts = [start for start, _ in bounds]
+    ends = [*accumulate((end for _, end in bounds), max)]  # largest end up to each chunk
 
-    starts: Sequence[int]
-    ends: Sequence[int]  # largest end of the chunks up to each index
+    def contains(span: Span) -> bool:
+        index = bisect_right(starts, span.start) - 1
+        return index >= 0 and span.end <= ends[index]
 
-    @staticmethod
-    def of(chunks: Iterable[Span]) -> ChunkCover:
-        """Returns the index of chunks, which may overlap."""
-        bounds = sorted((chunk.start, chunk.end) for chunk in chunks)
-        ends = accumulate((end for _, end in bounds), max)
-        return ChunkCover([start for start, _ in bounds], [*ends])
-
-    def holds(self, span: Span) -> bool:
-        """Returns whether one chunk contains a span."""
-        index = bisect_right(self.starts, span.start) - 1
-        return index >= 0 and span.end <= self.ends[index]
+    return contains
 
 
 def trace_example(
-    job: tuple[str, str],
+    job: FinishedJob,
     example: Example,
     gold: Gold | None,
-    cover: ChunkCover,
     finished: FinishedRow,
-    *,
-    score: float | None,
+    in_chunk: Callable[[Span], bool],
 ) -> ExampleTrace:
-    """Returns the trace of an example of a job (pipeline and task); parts of it may be missing."""
+    """Returns the trace of an example of a job; `in_chunk` is of its chunks, see `containment`."""
     text, failure = example.document.text, finished.statistics.failure
-    trace = ExampleTrace(*job, example.id, len(text), failed=failure[0] if failure else "")
+    failed = failure[0] if failure else ""
+    trace = ExampleTrace(job.pipeline, job.task, example.id, len(text), failed=failed)
     if gold is None:
         return trace
-    position = gold.start / len(text)
+    position, score = gold.start / len(text), _answer_score(job, finished)
     answered = None if score is None else score >= ANSWERED
     trace = replace(trace, gold=gold.kind, position=position, score=score, answered=answered)
     if finished.prediction is None:
@@ -217,7 +205,7 @@ def trace_example(
     ]
 
     def is_whole(span: Span) -> bool:
-        return cover.holds(span) or any(not letters(text, outside(span, r)) for r in reads)
+        return in_chunk(span) or any(not letters(text, outside(span, r)) for r in reads)
 
     return replace(
         trace,
@@ -228,3 +216,10 @@ def trace_example(
         given=gold.covered_share(text, chain.from_iterable(reads)),
         read=gold.covered_share(text, prediction.read),
     )
+
+
+def _answer_score(job: FinishedJob, finished: FinishedRow) -> float | None:
+    """Returns the score by the judging metric; None without metrics of answers."""
+    name = judging_metric(name for name in job.metrics if not name.startswith("recall"))
+    statistics = finished.statistics.statistics.get(name)
+    return None if statistics is None else job.metrics[name].score(statistics)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from leporello.analysis.example_trace import ChunkCover, ExampleTrace, gold_of, trace_example
+from leporello.analysis.example_trace import ExampleTrace, containment, gold_of, trace_example
 from leporello.analysis.finished import FinishedJob, FinishedRun, check_document
-from leporello.analysis.funnel import answer_score, chunk_spans
+from leporello.analysis.funnel import chunk_spans
 from leporello.config import Pipeline
 from leporello.core.errors import UserError
 from leporello.core.passages import Passage
@@ -81,31 +81,30 @@ def _explained(job: FinishedJob, example: Example) -> Explanation | None:
     row = job.files.row(example.id)
     if row is None:
         return None
-    stages, metrics, changed = job.point.build(), job.metrics, job.changed_files()
+    stages, changed = job.point.build(), job.changed_files()
     check_document(job.task, example, row)
     failure, statistics = row.failure, row.statistics
-    prediction = empty_prediction(example)
-    if row.prediction:
-        prediction = prediction_from_row(row.prediction)
+    prediction = (
+        prediction_from_row(row.prediction) if row.prediction else empty_prediction(example)
+    )
     by_metric = {} if failure else statistics.statistics
     stage = failure["stage"] if failure else ""
     chunks = () if stage in ("task", "chunker") else chunk_spans(stages.chunker, example)
-    names, gold, cover = (job.pipeline, job.task), gold_of(example), ChunkCover.of(chunks)
-    score = answer_score(row, metrics)
     changes = (
         f"{file} has changed since the run: the parts of prompts are shown, not exact prompts"
         for file in changed
     )
     return Explanation(
-        *names,
+        pipeline=job.pipeline,
+        task=job.task,
         example=example,
         prediction=prediction,
         failure={**failure, "traceback": row.traceback} if failure else None,
         chunks=chunks,
         inputs=tuple(_input(stages, example, call, not changed) for call in row.calls),
-        scores={n: metrics[n].score(s) for n, s in by_metric.items() if s is not None},
+        scores={n: job.metrics[n].score(s) for n, s in by_metric.items() if s is not None},
         notes=(*statistics.notes, *statistics.faults.values(), *changes),
-        fate=trace_example(names, example, gold, cover, row, score=score),
+        fate=trace_example(job, example, gold_of(example), row, containment(chunks)),
         passages=_passages(job, example, prediction),
     )
 
@@ -125,18 +124,22 @@ def _passages(job: FinishedJob, example: Example, prediction: Prediction) -> Map
 def _input(
     stages: Pipeline, example: Example, row: Mapping[str, Any], can_render: bool
 ) -> ReadInput:
-    read = read_from_row(row, example.document)
     output = row["output"]
-    reader = stages.reader_of(read.role)
-    renders = can_render and isinstance(reader, RendersPrompt)
+    prompt = exact_prompt(stages, example, row) if can_render else None
     span = Span(*output["span"]) if "span" in output else None
     return ReadInput(
         round=row["round"],
-        prompt=reader.render(read) if renders else _parts(read),
+        prompt=_parts(read_from_row(row, example.document)) if prompt is None else prompt,
         span=span,
         place=cited(example.document, span) if span else "",
         **{name: output[name] for name in _OUTPUT if output.get(name) is not None},
     )
+
+
+def exact_prompt(stages: Pipeline, example: Example, row: Mapping[str, Any]) -> str | None:
+    """Returns the prompt of a read; None if the reader reads passages without a prompt."""
+    reader, read = stages.reader_of(row["role"]), read_from_row(row, example.document)
+    return reader.render(read) if isinstance(reader, RendersPrompt) else None
 
 
 # Fields of an output, of which a failed read has only the error.

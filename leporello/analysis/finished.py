@@ -125,7 +125,7 @@ class FinishedJob:
         task: Task = self.run.config.tasks[self.task].spec.build()
         return task
 
-    @property
+    @cached_property
     def metrics(self) -> dict[str, Metric]:
         """Metrics of the job by name, in the task's order."""
         return metrics_of(self.signature["task"].get("metrics") or self.source.metrics)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from leporello.analysis.example_trace import (
     STAGES,
-    ChunkCover,
     ExampleTrace,
+    containment,
     gold_of,
     trace_example,
 )
@@ -26,7 +27,6 @@ from leporello.core.records import Example, Span
 from leporello.engine.failures import ExampleError
 from leporello.engine.results.finished import FinishedRow
 from leporello.engine.selection import document_chunks
-from leporello.metrics import Metric, judging_metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,6 @@ def trace_examples(run: Path | str) -> Iterator[ExampleTrace]:
             yield from filter(None, traced.traces)
 
 
-def answer_score(finished: FinishedRow, metrics: Mapping[str, Metric]) -> float | None:
-    """Returns the score by the judging metric; None without metrics of answers."""
-    name = judging_metric(name for name in metrics if not name.startswith("recall"))
-    statistics = finished.statistics.statistics.get(name)
-    return None if statistics is None else metrics[name].score(statistics)
-
-
 def traced_examples(jobs: Sequence[FinishedJob]) -> Iterator[TracedExample]:
     """Yields the examples of a task that any job has finished.
 
@@ -64,27 +57,24 @@ def traced_examples(jobs: Sequence[FinishedJob]) -> Iterator[TracedExample]:
     """
     built: dict[str, Any] = {}
     chunkers = [job.point.stages["chunker"].shared(built) for job in jobs]
-    metrics = [job.metrics for job in jobs]
     for example, rows in finished_examples(jobs):
         gold = gold_of(example)
-        traces: list[ExampleTrace | None] = []
-        for job, chunker, scorers, row in zip(jobs, chunkers, metrics, rows, strict=True):
-            if row is None:
-                traces.append(None)
-                continue
-            cover = _cover(chunker, example) if gold and row.prediction else ChunkCover.of(())
-            score, names = answer_score(row, scorers), (job.pipeline, job.task)
-            traces.append(trace_example(names, example, gold, cover, row, score=score))
-        yield TracedExample(example.id, example, rows, tuple(traces))
+        traces = tuple(
+            trace_example(job, example, gold, row, partial(_in_chunk, chunker, example))
+            if row
+            else None
+            for job, chunker, row in zip(jobs, chunkers, rows, strict=True)
+        )
+        yield TracedExample(example.id, example, rows, traces)
 
 
-def _cover(chunker: Chunker, example: Example) -> ChunkCover:
+def _in_chunk(chunker: Chunker, example: Example, span: Span) -> bool:
     # Most chunkers ignore the question, so one index serves all questions of a document.
-    key = ("chunk cover", memo_key(chunker), example.question if asks_question(chunker) else "")
-    cover: ChunkCover = example.document.memo(
-        key, lambda: ChunkCover.of(chunk_spans(chunker, example))
+    key = ("in chunk", memo_key(chunker), example.question if asks_question(chunker) else "")
+    contains: Callable[[Span], bool] = example.document.memo(
+        key, lambda: containment(chunk_spans(chunker, example))
     )
-    return cover
+    return contains(span)
 
 
 def chunk_spans(chunker: Chunker, example: Example) -> tuple[Span, ...]:

@@ -35,12 +35,12 @@ def curves(comparison: TaskComparison, packed: Packed) -> Iterator[Plot]:
     title = f"{score} by length of the document, {task}"
     yield from _plot(title, series, "characters of the document", score, logarithmic=True)
 
-    positions = ([_percent(job.traces.get(id_)) for id_ in packed.ids] for job in packed.jobs)
+    positions = ([*map(_percent, job.traces)] for job in packed.jobs)
     series = _series(packed, map(binned, positions, scores))
     title = f"{score} by position of the evidence, {task}"
     yield from _plot(title, series, "position in the document, %", score)
 
-    series = _series(packed, (tuple(_recall([*job.traces.values()])) for job in packed.jobs))
+    series = _series(packed, (tuple(_recall(job.traces)) for job in packed.jobs))
     title = f"Recall of the evidence by the first k hits, {task}"
     yield from _plot(title, series, "k", "% of the evidence")
 
@@ -75,10 +75,10 @@ def _percent(trace: ExampleTrace | None) -> float | None:
     return None if trace is None or trace.position is None else _SPAN * trace.position
 
 
-def _recall(traces: Sequence[ExampleTrace]) -> Iterator[Point]:
+def _recall(traces: Sequence[ExampleTrace | None]) -> Iterator[Point]:
     """Yields the mean recall up to each rank in per cent; failures count as 0, as in the funnel."""
     recalls = []
-    for gains in (dict(trace.gains) for trace in traces if trace.gold):
+    for gains in (dict(trace.gains) for trace in traces if trace and trace.gold):
         by_rank = (_SPAN * gains.get(rank, 0.0) for rank in range(1, _RANKS + 1))
         recalls.append([*accumulate(by_rank, max)])
     if len(recalls) >= LEAST:

@@ -1,22 +1,24 @@
 """Results of jobs for the report's browser: columns with a value per example, and details."""
 
+import gzip
 import json
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
-from leporello.analysis.example_trace import ExampleTrace
+from leporello.analysis.example_trace import STAGES, ExampleTrace
+from leporello.analysis.explain import exact_prompt
 from leporello.analysis.finished import FinishedJob
 from leporello.analysis.funnel import TracedExample
 from leporello.config import Pipeline
 from leporello.core.coverage import ledger_line, loss_lines, merge
 from leporello.core.errors import UserError
-from leporello.core.protocols import RendersPrompt
 from leporello.core.records import JSON, Document, Example, Span
 from leporello.engine.results.finished import FinishedRow, prediction_from_row
-from leporello.engine.results.serialization import read_from_row
+from leporello.metrics import Metric
 from leporello.text.outline import place_of_span
 
 _EXCERPT, _SHORTEST = 400, 60  # characters of a passage
@@ -26,6 +28,17 @@ _PASSAGES = 30  # passages per read
 _PLENTY = 6_000  # characters of excerpts per example that allow showing all hits and reads
 _SPANS = 200  # spans of a strip
 _INPUT, _INPUTS = 20_000, 40_000  # characters of one exact input, and of all of an example
+SHORT = 80  # characters of questions and predictions in a list
+_ABSENT, _DONE, _FAILED = 0, 1, 2
+NOT_LOST, NO_PROOF = -1, -2
+"""Values in place of the stage that lost an answer."""
+
+
+def packed(value: JSON) -> str:
+    """Returns JSON in a form that is safe in HTML: ASCII, compressed, base64."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    # Without a time stamp, so that equal reports have equal bytes.
+    return b64encode(gzip.compress(text.encode("ascii"), 6, mtime=0)).decode("ascii")
 
 
 @dataclass
@@ -37,49 +50,67 @@ class JobColumns:
     name: str  # short label in the report: `#1` for a point of a sweep
     scores: dict[str, list[float | None]] = field(default_factory=dict, init=False)  # by metric
     confidences: list[float | None] = field(default_factory=list, init=False)
-    # The index in `STAGES` of the stage that lost the answer, `NOT_LOST` or `NO_PROOF`.
-    lost: list[int] = field(default_factory=list, init=False)
     predictions: list[str] = field(default_factory=list, init=False)  # their beginnings
     states: list[int] = field(default_factory=list, init=False)
-    traces: dict[str, ExampleTrace] = field(default_factory=dict, init=False)  # by example's id
+    traces: list[ExampleTrace | None] = field(default_factory=list, init=False)
     notes: list[str] = field(default_factory=list, init=False)  # reason why inputs are left out
+
+    @cached_property
+    def lost(self) -> list[int]:
+        """The index in `STAGES` of the stage that lost each answer, `NOT_LOST` or `NO_PROOF`."""
+        proofs = (NOT_LOST if trace and trace.gold else NO_PROOF for trace in self.traces)
+        stages = map(_lost_at, self.traces)
+        return [STAGES.index(s) if s else proof for s, proof in zip(stages, proofs, strict=True)]
+
+    def add(
+        self, row: FinishedRow | None, trace: ExampleTrace | None, metrics: Mapping[str, Metric]
+    ) -> dict[str, float]:
+        """Adds the results of an example to the columns; returns its scores by metric."""
+        statistics = row.statistics.statistics if row else {}
+        scores = {
+            name: round(metric.score(of_metric), 4)
+            for name, metric in metrics.items()
+            if (of_metric := statistics.get(name)) is not None
+        }
+        for name in metrics:
+            self.scores.setdefault(name, []).append(scores.get(name))
+        is_answered = row is not None and not row.statistics.abstained
+        self.confidences.append(row.statistics.confidence if row and is_answered else None)
+        prediction = row.prediction if row else None
+        self.predictions.append(prediction["prediction"][:SHORT] if prediction else "")
+        self.states.append(_ABSENT if row is None else _DONE if prediction else _FAILED)
+        self.traces.append(trace)
+        return scores
 
     def add_inputs(self, detail: Mapping[str, Any], row: FinishedRow, example: Example) -> None:
         """Adds the exact inputs of the reads to the details of an example, up to a failure."""
-        remaining = _INPUTS
-        for shown, call in zip(detail["calls"], row.calls, strict=False):
-            if remaining > 0 and (prompt := self._prompt(call, example)) is not None:
-                shown["prompt"] = prompt
-                remaining -= len(prompt)
+        remaining = 0 if self.notes else _INPUTS
+        try:
+            for shown, call in zip(detail["calls"], row.calls, strict=False):
+                if (
+                    remaining > 0
+                    and (text := exact_prompt(self._stages, example, call)) is not None
+                ):
+                    shown["prompt"] = _without_middle(text)
+                    remaining -= len(shown["prompt"])
+        except Exception as error:  # a plug-in, or a model that is not on this machine
+            reason = f"{type(error).__name__}: {error}"
+            reason = str(error) if isinstance(error, UserError) else reason
+            name = f"{self.label} on {self.job.task}"
+            self.notes.append(f"{name}: exact inputs are left out: {reason}")
 
     @cached_property
-    def _stages(self) -> Pipeline | None:
-        try:
-            stages, changed = self.job.point.build(), self.job.changed_files()
-        except UserError as error:
-            self._leave_out(str(error))
-            return None
-        if changed:
-            self._leave_out("a file of its stages has changed since the run")
-        return None if changed else stages
+    def _stages(self) -> Pipeline:
+        if self.job.changed_files():
+            raise UserError("a file of its stages has changed since the run")
+        return self.job.point.build()
 
-    def _prompt(self, call: Mapping[str, Any], example: Example) -> str | None:
-        reader = self._stages and self._stages.reader_of(call["role"])
-        if not isinstance(reader, RendersPrompt):
-            return None  # it reads the passages without a prompt
-        try:
-            text = reader.render(read_from_row(call, example.document))
-        except Exception as error:  # a plug-in, or a model that is not on this machine
-            self._leave_out(f"{type(error).__name__}: {error}")
-            self._stages = None
-            return None
-        left_out, half = len(text) - _INPUT, _INPUT // 2
-        if left_out <= 0:
-            return text
-        return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[-half:]}"
 
-    def _leave_out(self, reason: str) -> None:
-        self.notes.append(f"{self.label} on {self.job.task}: exact inputs are left out: {reason}")
+def _without_middle(text: str) -> str:
+    left_out, half = len(text) - _INPUT, _INPUT // 2
+    if left_out <= 0:
+        return text
+    return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[-half:]}"
 
 
 def cut(text: str, limit: int) -> str:
@@ -87,45 +118,35 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]} [… {len(text) - limit:,} characters]"
 
 
-class ExcerptLimits(NamedTuple):
-    """Maximum numbers of hits and reads that are shown per example and job."""
-
-    hits: int
-    calls: int
-
-
 @dataclass
-class Detail:
-    """Makes pieces of examples; excerpts of one document are shared within a piece."""
+class Piece:
+    """Details of a hundred examples, which share the excerpts of their documents."""
 
     characters: int  # maximum number of characters of excerpts per example
-    documents: list[dict[str, Any]] = field(default_factory=list)  # of the current piece
-    examples: list[JSON] = field(default_factory=list)  # examples of the current piece
-    _indices: dict[str, int] = field(default_factory=dict)
+    documents: dict[str, dict[str, Any]] = field(default_factory=dict)  # by SHA-256
+    examples: list[JSON] = field(default_factory=list)
 
-    def add(self, traced: TracedExample, details: Sequence[dict[str, Any] | None]) -> None:
-        """Adds an example with the details of its rows."""
+    def packed(self) -> str:
+        """Returns the piece in a form that is safe in HTML."""
+        return packed({"documents": [*self.documents.values()], "examples": self.examples})
+
+    def add(self, traced: TracedExample, details: Sequence[Mapping[str, Any] | None]) -> None:
+        """Adds an example with the details of its jobs."""
         row: dict[str, Any] = {"id": traced.id, "jobs": [*details]}
         if traced.example is not None:
-            row |= self._data_fields(traced.example, details)
+            row |= self._data_fields(traced.example, [*filter(None, details)])
         self.examples.append(row)
 
-    def take_piece(self) -> dict[str, JSON]:
-        """Returns the current piece, and starts another one."""
-        piece: dict[str, JSON] = {"documents": [*self.documents], "examples": self.examples}
-        self.documents, self.examples, self._indices = [], [], {}
-        return piece
-
     def _data_fields(
-        self, example: Example, details: Sequence[dict[str, Any] | None]
+        self, example: Example, details: Sequence[Mapping[str, Any]]
     ) -> dict[str, JSON]:
-        index, document = self._document(example), example.document
+        document = example.document
+        shown = self.documents.setdefault(document.sha256, _document_fields(document))
         evidence = [(span.start, span.end) for span in example.evidence[:_PASSAGES]]
-        excerpts = self.documents[index]["excerpts"]
-        spans = [*evidence, *(span for detail in details if detail for span in _spans(detail))]
-        new = (span for span in spans if f"{span[0]}-{span[1]}" not in excerpts)
-        excerpts |= self._excerpts(document.text, new)
-        self.documents[index]["places"] |= _places(example.document, spans, details)
+        spans = [*evidence, *chain.from_iterable(map(_spans, details))]
+        new = (span for span in spans if f"{span[0]}-{span[1]}" not in shown["excerpts"])
+        shown["excerpts"] |= self._excerpts(document.text, new)
+        shown["places"] |= _places(document, spans, details)
         return {
             "question": cut(example.question, _LONG),
             "instruction": cut(example.instruction, _LONG),
@@ -133,15 +154,10 @@ class Detail:
             "references": [cut(text, _LONG) for text in example.references[:_PASSAGES]],
             "group": example.group,
             "fault": example.fault,
-            "document": index,
+            "document": [*self.documents].index(document.sha256),
             "evidence": [[*span] for span in evidence],
             "length": len(document.text),
         }
-
-    @property
-    def limits(self) -> ExcerptLimits:
-        """Limits per example and job."""
-        return ExcerptLimits(100, 30) if self.characters >= _PLENTY else ExcerptLimits(20, 8)
 
     def _excerpts(self, text: str, spans: Iterable[tuple[int, int]]) -> dict[str, str]:
         """Returns the beginnings of passages, by `start-end`."""
@@ -149,39 +165,37 @@ class Detail:
         size = min(_EXCERPT, max(_SHORTEST, self.characters // max(1, len(distinct))))
         return {f"{start}-{end}": text[start : min(end, start + size)] for start, end in distinct}
 
-    def _document(self, example: Example) -> int:
-        document = example.document
-        if document.sha256 not in self._indices:
-            self._indices[document.sha256] = len(self.documents)
-            title, losses = cut(document.title, _OUTPUT), loss_lines(document.losses)[:_PASSAGES]
-            facts = {"id": document.id, "title": title, "length": len(document.text)}
-            self.documents.append({**facts, "losses": losses, "excerpts": {}, "places": {}})
-        return self._indices[document.sha256]
+
+def _document_fields(document: Document) -> dict[str, Any]:
+    title, losses = cut(document.title, _OUTPUT), loss_lines(document.losses)[:_PASSAGES]
+    facts = {"id": document.id, "title": title, "length": len(document.text)}
+    return {**facts, "losses": losses, "excerpts": {}, "places": {}}
 
 
 def job_detail(
-    row: FinishedRow, scores: Mapping[str, float], lost_at: str, limits: ExcerptLimits
+    row: FinishedRow, scores: Mapping[str, float], trace: ExampleTrace | None, characters: int
 ) -> dict[str, Any]:
-    """Returns the results of one job for an example."""
+    """Returns the results of one job for an example with this number of characters of excerpts."""
     failure, prediction = row.failure, row.prediction
-    fields: dict[str, Any] = {"scores": dict(scores), "lost_at": lost_at}
+    fields: dict[str, Any] = {"scores": dict(scores), "lost_at": _lost_at(trace)}
     if prediction is None:
         assert failure is not None
         lost = {"stage": failure["stage"], "error": cut(failure["error"], _LONG)}
         return {**fields, "calls": [], "hits": [], "passages": {}, "failure": lost}
+    most_hits, most_calls = (100, 30) if characters >= _PLENTY else (20, 8)
     calls, hits = row.calls, prediction_from_row(prediction).hit_spans
     passages = {
         rank: {**p, "text": cut(p["text"], _LITERAL), "spans": p["spans"][:_SPANS]}
         for rank, p in prediction.get("passages", {}).items()
-        if int(rank) < limits.hits
+        if int(rank) < most_hits
     }
     return {
         **fields,
         "prediction": cut(prediction["prediction"], _LONG),
         **_raw(prediction),
-        "hits": prediction["hits"][: limits.hits],
+        "hits": prediction["hits"][:most_hits],
         "passages": passages,
-        "more_hits": max(0, len(prediction["hits"]) - limits.hits),
+        "more_hits": max(0, len(prediction["hits"]) - most_hits),
         "selected": _merged(chain.from_iterable(hits)),
         "read": prediction["read"][:_SPANS],
         "cited": _merged(
@@ -189,10 +203,15 @@ def job_detail(
         ),
         "coverage": prediction["coverage"],
         "ledger": ledger_line(prediction["coverage"]),
-        "calls": [_call(call) for call in calls[: limits.calls]],
-        "more_calls": max(0, len(calls) - limits.calls),
+        "calls": [_call(call) for call in calls[:most_calls]],
+        "more_calls": max(0, len(calls) - most_calls),
         "notes": [cut(note, _OUTPUT) for note in row.statistics.notes],
     }
+
+
+def _lost_at(trace: ExampleTrace | None) -> str:
+    # Without the proof, a reader may still know the answer or find it elsewhere.
+    return trace.lost_at if trace and not trace.answered else ""
 
 
 def _merged(spans: Iterable[Span]) -> list[list[int]]:
@@ -223,10 +242,10 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 def _places(
     document: Document,
     passages: Iterable[tuple[int, int]],
-    details: Sequence[Mapping[str, Any] | None],
+    details: Sequence[Mapping[str, Any]],
 ) -> dict[str, str]:
     """Returns the known places of passages and cited answers, by `start-end`."""
-    answers = (call["span"] for job in details if job for call in job["calls"] if "span" in call)
+    answers = (call["span"] for job in details for call in job["calls"] if "span" in call)
     spans = dict.fromkeys((start, end) for start, end in (*passages, *answers))
     places = ((span, place_of_span(document, Span(*span))) for span in spans)
     return {f"{start}-{end}": place for (start, end), place in places if place}

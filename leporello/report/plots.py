@@ -18,7 +18,6 @@ MOST_SERIES = 3
 
 _WIDTH, _HEIGHT = 400, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 12, 44
-_STYLES = 4
 _FEW = 8  # maximum number of values that are all marked on an axis
 _DECADE = 10
 _LEGEND = 46  # characters
@@ -137,7 +136,7 @@ def framed(title: str, width: int, height: int, marks: Iterable[str], kind: str 
 
 
 def _series(series: Series, index: int, axes: Axes, *, banded: bool) -> Iterable[str]:
-    kind = f"s{index % _STYLES}"
+    kind = f"s{index % len(_MARKS)}"
     if banded:
         upper = [axes.place(p.x, p.high) for p in series.points]
         lower = [axes.place(p.x, p.low) for p in reversed(series.points)]
@@ -152,19 +151,21 @@ def _series(series: Series, index: int, axes: Axes, *, banded: bool) -> Iterable
         yield _mark(index, x, y, f"<title>{tooltip}</title>")
 
 
+# Corners of the marks of each style, around the point: circle, square, triangle and diamond.
+_MARKS: Sequence[Sequence[tuple[int, int]]] = (
+    (),
+    ((-4, -4), (4, -4), (4, 4), (-4, 4)),
+    ((0, -5), (5, 4), (-5, 4)),
+    ((0, -5), (5, 0), (0, 5), (-5, 0)),
+)
+
+
 def _mark(index: int, x: float, y: float, inner: str = "") -> str:
-    kind, size = f"mark s{index % _STYLES}", 4.0
-    match index % 4:
-        case 0:
-            return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{size}">{inner}</circle>'
-        case 1:
-            corners = [(x - 4, y - 4), (x + 4, y - 4), (x + 4, y + 4), (x - 4, y + 4)]
-        case 2:
-            corners = [(x, y - 5), (x + 5, y + 4), (x - 5, y + 4)]
-        case _:
-            corners = [(x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y)]
-    path = " ".join(f"{a:.1f},{b:.1f}" for a, b in corners)
-    return f'<polygon class="{kind}" points="{path}">{inner}</polygon>'
+    style = index % len(_MARKS)
+    path = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in _MARKS[style])
+    if not path:
+        return f'<circle class="mark s{style}" cx="{x:.1f}" cy="{y:.1f}" r="4.0">{inner}</circle>'
+    return f'<polygon class="mark s{style}" points="{path}">{inner}</polygon>'
 
 
 def _legend(series: Sequence[Series]) -> Iterable[str]:

@@ -9,21 +9,19 @@ from itertools import count
 
 from markupsafe import Markup
 
-from leporello.analysis.comparison.scores import Difference, Score
-from leporello.analysis.comparison.summary import verdict
+from leporello.analysis.comparison.scores import Difference
+from leporello.analysis.comparison.summary import score_table, verdict
 from leporello.analysis.comparison.tables import (
     NO,
     PipelineScores,
     TaskComparison,
-    difference_of,
-    scores_row,
     star,
-    value_of,
 )
 from leporello.analysis.example_trace import STAGES
 from leporello.core.errors import counted
 from leporello.core.table import ResultTable, swept_columns
-from leporello.report.example_index import NO_PROOF, NOT_LOST, Packed
+from leporello.report.example_details import NO_PROOF, NOT_LOST
+from leporello.report.example_index import Packed
 from leporello.report.plots import framed, line, scale, ticks
 
 _WIDTH, _HEIGHT = 260, 30  # of the forest plot in a row
@@ -61,38 +59,33 @@ def board(number: int, task: TaskComparison, packed: Packed) -> Board:
 
 
 def _scores(task: TaskComparison, packed: Packed) -> ResultTable:
-    """Returns the pipelines, best first; the points of sweeps have a column per parameter."""
-    first, *further = task.metrics
-    columns, labels = _columns([entry.label for entry in task.entries])
-    has_failures = any(entry.failures for entry in task.entries)
+    """Returns the table of `compare`, best first, with short names, a forest plot and costs."""
+    table, metric = score_table(task), next(iter(task.metrics))
+    is_swept = table.labels > 1
     costs = {name: of for name, of in _COSTS.items() if any(map(of, task.entries))}
-    names = {job.label: job.name for job in packed.jobs}
-    forest = _Forest.of([entry.scores[first].difference for entry in task.entries])
+    forest = _Forest.of([entry.scores[metric].difference for entry in task.entries])
     headers = (
-        *columns,
-        task.metrics[first].replace("_", " "),  # can be folded
-        *((forest.axis(), f"difference to {names[task.baseline]}") if forest else ()),
-        *(("n", "failed") if has_failures else ("n",)),
+        *(("#",) if is_swept else ()),
+        *table.headers[: table.labels],
+        *((forest.axis(),) if forest else ()),
+        *(header.replace("_", " ") for header in table.headers[table.labels :]),  # can be folded
         *costs,
-        *(task.metrics[metric].replace("_", " ") for metric in further),
     )
     rows = []
-    for entry, label in zip(task.entries, labels, strict=True):
-        marked, examples, failed, *_ = scores_row(entry, task)
-        score = entry.scores[first]
-        row = (
-            names[entry.label] + marked.removeprefix(entry.label),
-            *label,
-            value_of(score),
-            *(forest.cells(score, is_baseline=entry.label == task.baseline) if forest else ()),
-            *((examples, failed) if has_failures else (examples,)),
+    for job, entry, row in zip(packed.jobs, task.entries, table.rows, strict=True):
+        score = entry.scores[metric]
+        cells = (
+            *((job.name,) if is_swept else ()),
+            *row[: table.labels],
+            *((forest.drawing(score.difference),) if forest else ()),
+            *row[table.labels :],
             *(NO if (cost := of(entry)) is None else f"{cost:.3g}" for of in costs.values()),
-            *(value_of(entry.scores[metric]) for metric in further),
         )
-        rows.append((score.value, row))
+        rows.append((score.value, cells))
     best_first = (row for _, row in sorted(rows, key=lambda row: -row[0]))
-    warnings = tuple(f"Warning: {text}." for text in task.warnings)
-    return ResultTable(f"Summary of {task.task}", headers, tuple(best_first), warnings)
+    notes = (*table.notes, *((f"Differences are to {task.baseline}.",) if forest else ()))
+    title = f"Summary of {task.task}"
+    return ResultTable(title, headers, tuple(best_first), notes)
 
 
 _COSTS: Mapping[str, Callable[[PipelineScores], float | None]] = {
@@ -100,17 +93,6 @@ _COSTS: Mapping[str, Callable[[PipelineScores], float | None]] = {
     "tokens each": lambda entry: entry.input_tokens / entry.examples,
     "dollars": lambda entry: entry.dollars,
 }
-
-
-def _columns(labels: Sequence[str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Returns headers, and the cells behind the short name, with a column per swept parameter."""
-    columns, rows = swept_columns(labels)
-    if len(columns) == 1:
-        return columns, [() for _ in rows]
-    pipelines = {pipeline for pipeline, *_ in rows}
-    if len(pipelines) == 1:
-        return (*pipelines, *columns[1:]), [row[1:] for row in rows]
-    return ("#", *columns), rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +122,19 @@ class _Forest:
         )
         return framed("Difference to the baseline", _WIDTH, 20, labels, "forest")
 
-    def cells(self, score: Score, *, is_baseline: bool) -> tuple[Markup, str]:
-        """Returns the drawing of a row, and its difference as text."""
+    def drawing(self, difference: Difference | None) -> Markup:
+        """Returns the drawing of a row."""
         zero, y = self._x(0), _HEIGHT / 2
         places = map(self._x, ticks(self.low, self.high))
         marks = [line(x, 0, x, _HEIGHT, "grid") for x in places]
         marks.append(line(zero, 0, zero, _HEIGHT, "zero"))
-        difference = score.difference
-        if not difference:
-            return framed("", _WIDTH, _HEIGHT, marks, "forest"), "baseline" if is_baseline else NO
-        is_certain = bool(star(difference))
-        kind = "chance" if not is_certain else "better" if difference.value > 0 else "worse"
-        low, high, value = map(self._x, (difference.low, difference.high, difference.value))
-        marks.append(line(low, y, high, y, f"whisker {kind}"))
-        marks.append(f'<circle class="dot {kind}" cx="{value:.1f}" cy="{y}" r="5"/>')
-        return framed("", _WIDTH, _HEIGHT, marks, "forest"), difference_of(score)
+        if difference:
+            is_certain = bool(star(difference))
+            kind = "chance" if not is_certain else "better" if difference.value > 0 else "worse"
+            low, high, value = map(self._x, (difference.low, difference.high, difference.value))
+            marks.append(line(low, y, high, y, f"whisker {kind}"))
+            marks.append(f'<circle class="dot {kind}" cx="{value:.1f}" cy="{y}" r="5"/>')
+        return framed("", _WIDTH, _HEIGHT, marks, "forest")
 
     def _x(self, value: float) -> float:
         return scale(self.low, self.high, 0, _WIDTH)(value)

@@ -9,7 +9,7 @@ from command_line import leporello, write_files
 
 from leporello import Document, Example, Span
 from leporello.analysis.datasets import analyze_run
-from leporello.analysis.example_trace import ChunkCover, gold_of
+from leporello.analysis.example_trace import containment, gold_of
 from leporello.analysis.funnel import funnels, trace_examples
 from leporello.api import UserError, explain, run
 
@@ -166,7 +166,7 @@ def test_sentences_of_evidence_that_follow_each_other_stay_apart() -> None:
     halves = (Span(0, 13), Span(13, len(text)))
     gold = gold_of(_example(text, evidence=halves))
     assert gold is not None
-    assert all(map(ChunkCover.of(halves).holds, gold.alternatives[0]))
+    assert all(map(containment(halves), gold.alternatives[0]))
     assert gold_of(_example(text, evidence=(*halves, Span(8, 20)))).alternatives == (  # type: ignore[union-attr]  # there is evidence
         (Span(0, len(text)),),
     )

@@ -20,7 +20,7 @@ from leporello.api import UserError, run
 from leporello.core.files import read_json
 from leporello.report import report
 from leporello.report.curves import binned
-from leporello.report.example_index import packed
+from leporello.report.example_details import packed
 from leporello.report.plots import Point, Series, lines
 
 CHROMIUM = shutil.which("chromium")
@@ -176,7 +176,7 @@ def test_a_report_begins_with_the_verdict_and_losses(directory: Path, page: Page
     assert f"{verdict(board)}." in page.text
     summary, _, losses = page.source.partition('<section id="lost">')
     assert re.findall(r"<th scope=\"col\"><span>([^<]*)</span>", summary)[:4] == [
-        "#", "pipeline", "retriever k", "f1",
+        "#", "pipeline", "retriever k", "n",
     ]  # fmt: skip
     assert {"#1", "#2", "first"} == {*re.findall(r'<th scope="row" title="([^"]*)"', summary)}
     assert summary.count('class="dot') == 2

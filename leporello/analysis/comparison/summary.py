@@ -17,11 +17,12 @@ from leporello.core.table import ResultTable, swept_columns
 def summary_of(comparison: Comparison) -> list[ResultTable]:
     """Returns a table per task; its title names the best pipeline and its lead."""
     notes = (explained(comparison), "`--all` shows all differences, confidence, coverage and cost")
-    *tables, last = map(_table, comparison.boards)
+    *tables, last = map(score_table, comparison.boards)
     return [*tables, replace(last, notes=(*last.notes, *notes))]
 
 
-def _table(task: TaskComparison) -> ResultTable:
+def score_table(task: TaskComparison) -> ResultTable:
+    """Returns the scores of the pipelines of a task, and their differences to the baseline."""
     first, *others = task.metrics
     names, labels = swept_columns([entry.label for entry in task.entries])
     has_failures = any(entry.failures for entry in task.entries)

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from leporello.analysis.finished import FinishedJob, FinishedRun
+from leporello.analysis.funnel import chunk_spans
 from leporello.config import Pipeline
 from leporello.core.coverage import Coverage
 from leporello.core.environment.extras import require
 from leporello.core.errors import UserError, few
 from leporello.core.files import atomically, check_own, in_utf8, write_json
-from leporello.core.notes import collect_notes
 from leporello.core.records import JSON, Example, Span
-from leporello.engine.results.finished import FinishedRow
-from leporello.engine.selection import document_chunks
 from leporello.jobs.manifest import metrics_of_run
 from leporello.metrics import Metric
 from leporello.metrics.pan21 import StyleChangeF1, labels_of
@@ -79,27 +77,19 @@ def _schema(metrics: Mapping[str, Metric]) -> pa.Schema:
 
 def _rows(job: FinishedJob, metrics: Mapping[str, Metric]) -> Iterator[dict[str, Any]]:
     for example in job.files.examples():
-        scores = {
-            f"score_{name}": None if statistics is None else metrics[name].score(statistics)
-            for name, statistics in example.statistics.statistics.items()
-        }
-        yield {"pipeline": job.pipeline, "task": job.task, **_columns(example), **scores}
-
-
-def _columns(example: FinishedRow) -> dict[str, Any]:
-    statistics, prediction = example.statistics, example.prediction
-    if statistics.failure:
-        return {"id": statistics.id, "failed": statistics.failure[0]}
-    assert prediction is not None
-    return {
-        "id": statistics.id,
-        "prediction": in_utf8(prediction["prediction"]),
-        "document_sha256": statistics.document,
-        **statistics.coverage,
-        "input_tokens": statistics.input_tokens,
-        "output_tokens": statistics.output_tokens,
-        "dollars": statistics.dollars,
-    }
+        statistics, prediction = example.statistics, example.prediction
+        row: dict[str, Any] = {"pipeline": job.pipeline, "task": job.task, "id": example.id}
+        if statistics.failure:
+            row["failed"] = statistics.failure[0]
+        elif prediction:
+            counts = {
+                n: getattr(statistics, n) for n in ("input_tokens", "output_tokens", "dollars")
+            }
+            row |= {**statistics.coverage, **counts, "document_sha256": statistics.document}
+            row["prediction"] = in_utf8(prediction["prediction"])
+        for name, value in statistics.statistics.items():
+            row[f"score_{name}"] = None if value is None else metrics[name].score(value)
+        yield row
 
 
 def write_trec(run: Path, folder: Path) -> list[Path]:
@@ -139,13 +129,9 @@ def _run_lines(
 
 
 def _qrels_lines(example: Example, stages: Pipeline) -> Iterator[str]:
-    if not example.evidence:
-        return
-    with collect_notes():  # the run has already stored the notes
-        chunks = document_chunks(stages.chunker, example)
-    for chunk in chunks:
+    for chunk in chunk_spans(stages.chunker, example) if example.evidence else ():
         if any(gold.overlaps(chunk.start, chunk.end) for gold in example.evidence):
-            yield f"{_word(example.id)} 0 {_name(example, chunk.span)} 1\n"
+            yield f"{_word(example.id)} 0 {_name(example, chunk)} 1\n"
 
 
 def _name(example: Example, span: Span) -> str:
