@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -91,22 +91,37 @@ _IDS = 10  # ids of lost examples per stage
 _RANKS = 100  # ranks of the recall curve
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FunnelStage:
     """Share of the proofs that one stage kept, over all examples with a proof."""
 
     stage: str  # name of the stage, one of `STAGES`
-    of: int  # number of examples for which the share is known
-    kept: int  # number of these whose complete proof the stage kept; for `answer`, of correct ones
-    mean: float  # mean share that the stage kept, in per cent; for `answer`, the mean score
-    lost: int  # number of examples for which this stage was the first to lose text of the proof
-    answered: int  # number of the lost examples whose answer is correct nevertheless
-    ids: tuple[str, ...]  # ids of the first ten lost examples
+    of: int = 0  # number of examples for which the share is known
+    # Number of these whose complete proof the stage kept; for `answer`, of correct ones.
+    kept: int = 0
+    mean: float = 0.0  # mean share that the stage kept, in per cent; for `answer`, the mean score
+    lost: int = 0  # number of examples for which this stage was the first to lose text of the proof
+    answered: int = 0  # number of the lost examples whose answer is correct nevertheless
+    ids: tuple[str, ...] = ()  # ids of the first ten lost examples
 
     @property
     def share(self) -> float:
         """Share of the examples whose complete proof the stage kept, in per cent."""
         return 100 * self.kept / self.of if self.of else 0.0
+
+    def add(self, trace: ExampleTrace) -> None:
+        """Counts an example with a proof."""
+        share = trace.kept_share(self.stage)
+        value = trace.score if self.stage == "answer" else 100 * share
+        if value is not None:
+            self.of += 1
+            self.kept += share >= 1
+            self.mean += (value - self.mean) / self.of
+        if trace.lost_at == self.stage:
+            self.lost += 1
+            self.answered += trace.answered is True
+            # A few ids are enough to look at; a run may lose a hundred thousand examples.
+            self.ids = (*self.ids, trace.id)[:_IDS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +163,7 @@ def funnels(run: Path | str) -> list[Funnel]:
 class _JobCounts:
     examples: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
-    counts: Counter[tuple[str, str]] = field(default_factory=Counter)  # by stage and field
-    shares: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))  # sums
-    ids: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    stages: list[FunnelStage] = field(default_factory=lambda: [*map(FunnelStage, STAGES)])
     recall_steps: list[float] = field(default_factory=lambda: [0.0] * _RANKS)  # recall, by rank
     ranks: int = 0
 
@@ -160,32 +173,14 @@ class _JobCounts:
         if not trace.gold:
             return
         self.kinds[trace.gold] += 1
-        for stage in STAGES:
-            share = trace.kept_share(stage)
-            value = trace.score if stage == "answer" else 100 * share
-            if value is not None:
-                self.counts.update({(stage, "of"): 1, (stage, "kept"): share >= 1})
-                self.shares[stage] += value
-        if lost_stage := trace.lost_at:
-            self.counts.update(
-                {(lost_stage, "lost"): 1, (lost_stage, "answered"): trace.answered is True}
-            )
-            # A few ids are enough to look at; a run may lose a hundred thousand examples.
-            self.ids[lost_stage] += [trace.id][: _IDS - len(self.ids[lost_stage])]
-        self._recall(trace)
-
-    def _recall(self, trace: ExampleTrace) -> None:
+        for stage in self.stages:
+            stage.add(trace)
         previous = 0.0
         for rank, share in trace.gains:
             if rank <= _RANKS:
                 # Only increases are stored; their running sum is the mean curve of all examples.
                 self.recall_steps[rank - 1] += share - previous
                 self.ranks, previous = max(self.ranks, rank), share
-
-    def _stage(self, stage: str) -> FunnelStage:
-        counts = {name: self.counts[stage, name] for name in ("of", "kept", "lost", "answered")}
-        mean = round(self.shares[stage] / counts["of"], 4) if counts["of"] else 0.0
-        return FunnelStage(stage=stage, mean=mean, ids=tuple(self.ids[stage]), **counts)
 
     def funnel(self, pipeline: str, task: str) -> Funnel:
         proved = self.kinds.total()
@@ -196,6 +191,6 @@ class _JobCounts:
             examples=self.examples,
             evidence=self.kinds["evidence"],
             located=self.kinds["reference"],
-            steps=tuple(map(self._stage, STAGES)) if proved else (),
+            steps=tuple(replace(s, mean=round(s.mean, 4)) for s in self.stages) if proved else (),
             recall=tuple(round(100 * total / proved, 4) for total in sums),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -61,33 +61,29 @@ def board(number: int, task: TaskComparison, packed: Packed) -> Board:
 def _scores(task: TaskComparison, packed: Packed) -> ResultTable:
     """Returns the table of `compare`, best first, with short names, a forest plot and costs."""
     table, metric = score_table(task), next(iter(task.metrics))
-    is_swept = table.labels > 1
-    costs = {name: of for name, of in _COSTS.items() if any(map(of, task.entries))}
-    forest = _Forest.of([entry.scores[metric].difference for entry in task.entries])
-    headers = (
-        *(("#",) if is_swept else ()),
-        *table.headers[: table.labels],
-        *((forest.axis(),) if forest else ()),
-        *(header.replace("_", " ") for header in table.headers[table.labels :]),  # can be folded
-        *costs,
+    headers = (header.replace("_", " ") for header in table.headers)  # can be folded
+    columns: list[_Column] = [*zip(headers, zip(*table.rows, strict=True), strict=True)]
+    scores, notes = [entry.scores[metric] for entry in task.entries], table.notes
+    if any(score.difference for score in scores):
+        columns.insert(table.labels, _forest([score.difference for score in scores]))
+        notes = (*notes, f"Differences are to {task.baseline}.")
+    if table.labels > 1:
+        columns.insert(0, ("#", [job.name for job in packed.jobs]))
+    for name, of in _COSTS.items():
+        costs = [*map(of, task.entries)]
+        if any(costs):
+            columns.append((name, [NO if cost is None else f"{cost:.3g}" for cost in costs]))
+    rows = [*zip(*(cells for _, cells in columns), strict=True)]
+    best_first = sorted(range(len(rows)), key=lambda row: -scores[row].value)
+    return ResultTable(
+        f"Summary of {task.task}",
+        tuple(header for header, _ in columns),
+        tuple(rows[row] for row in best_first),
+        notes,
     )
-    rows = []
-    for job, entry, row in zip(packed.jobs, task.entries, table.rows, strict=True):
-        score = entry.scores[metric]
-        cells = (
-            *((job.name,) if is_swept else ()),
-            *row[: table.labels],
-            *((forest.drawing(score.difference),) if forest else ()),
-            *row[table.labels :],
-            *(NO if (cost := of(entry)) is None else f"{cost:.3g}" for of in costs.values()),
-        )
-        rows.append((score.value, cells))
-    best_first = (row for _, row in sorted(rows, key=lambda row: -row[0]))
-    notes = (*table.notes, *((f"Differences are to {task.baseline}.",) if forest else ()))
-    title = f"Summary of {task.task}"
-    return ResultTable(title, headers, tuple(best_first), notes)
 
 
+_Column = tuple[str, Sequence[str]]  # header and cells
 _COSTS: Mapping[str, Callable[[PipelineScores], float | None]] = {
     "seconds each": lambda entry: entry.seconds,
     "tokens each": lambda entry: entry.input_tokens / entry.examples,
@@ -95,49 +91,30 @@ _COSTS: Mapping[str, Callable[[PipelineScores], float | None]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Forest:
-    """Forest plot in the rows of a table: differences with intervals, around a line at 0."""
+def _forest(differences: Sequence[Difference | None]) -> _Column:
+    """Returns an axis, and a drawing per row: differences with intervals, around a line at 0."""
+    ends = [0.0, *(end for d in differences if d for end in (d.low, d.high))]
+    margin = 0.04 * (max(ends) - min(ends)) or 1.0
+    low, high = min(ends) - margin, max(ends) + margin
+    x, y = scale(low, high, 0, _WIDTH), _HEIGHT / 2
+    labels = (
+        f'<text class="tick" x="{x(value):.1f}" y="14" text-anchor="middle">{value:g}</text>'
+        for value in ticks(low, high)
+        if _EDGE < x(value) < _WIDTH - _EDGE
+    )
+    axis = framed("Difference to the baseline", _WIDTH, 20, labels, "forest")
+    grid = [line(x(value), 0, x(value), _HEIGHT, "grid") for value in ticks(low, high)]
+    grid.append(line(x(0), 0, x(0), _HEIGHT, "zero"))
 
-    low: float  # left end of the axis
-    high: float  # right end of the axis
-
-    @staticmethod
-    def of(differences: Sequence[Difference | None]) -> _Forest | None:
-        """Returns the plot in which all intervals have a place; None without differences."""
-        ends = [end for d in differences if d for end in (d.low, d.high)]
-        if not ends:
-            return None
-        low, high = min(0.0, *ends), max(0.0, *ends)
-        margin = 0.04 * (high - low) or 1.0
-        return _Forest(low - margin, high + margin)
-
-    def axis(self) -> Markup:
-        """Returns the axis, for the head of the table."""
-        places = {value: self._x(value) for value in ticks(self.low, self.high)}
-        labels = (
-            f'<text class="tick" x="{x:.1f}" y="14" text-anchor="middle">{value:g}</text>'
-            for value, x in places.items()
-            if _EDGE < x < _WIDTH - _EDGE
-        )
-        return framed("Difference to the baseline", _WIDTH, 20, labels, "forest")
-
-    def drawing(self, difference: Difference | None) -> Markup:
-        """Returns the drawing of a row."""
-        zero, y = self._x(0), _HEIGHT / 2
-        places = map(self._x, ticks(self.low, self.high))
-        marks = [line(x, 0, x, _HEIGHT, "grid") for x in places]
-        marks.append(line(zero, 0, zero, _HEIGHT, "zero"))
+    def marks(difference: Difference | None) -> Iterator[str]:
+        yield from grid
         if difference:
             is_certain = bool(star(difference))
             kind = "chance" if not is_certain else "better" if difference.value > 0 else "worse"
-            low, high, value = map(self._x, (difference.low, difference.high, difference.value))
-            marks.append(line(low, y, high, y, f"whisker {kind}"))
-            marks.append(f'<circle class="dot {kind}" cx="{value:.1f}" cy="{y}" r="5"/>')
-        return framed("", _WIDTH, _HEIGHT, marks, "forest")
+            yield line(x(difference.low), y, x(difference.high), y, f"whisker {kind}")
+            yield f'<circle class="dot {kind}" cx="{x(difference.value):.1f}" cy="{y}" r="5"/>'
 
-    def _x(self, value: float) -> float:
-        return scale(self.low, self.high, 0, _WIDTH)(value)
+    return axis, [framed("", _WIDTH, _HEIGHT, marks(d), "forest") for d in differences]
 
 
 def _losses(number: int, task: TaskComparison, packed: Packed) -> ResultTable | None:

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
@@ -15,7 +15,6 @@ from starlette.concurrency import run_in_threadpool
 
 from leporello.core.coverage import Span, loss_lines
 from leporello.core.errors import UserError
-from leporello.core.members import member_at
 from leporello.core.records import Document, Member, Place
 from leporello.loaders import Pdf
 from leporello.loaders.files import load
@@ -61,7 +60,8 @@ class OpenDocuments:
             await self._write(path, data)
             try:
                 document = await run_in_threadpool(load, path)
-                data_of_pdf = path.read_bytes() if _is_pdf(path.name) else b""
+                is_pdf = path.suffix.lower() in Pdf.suffixes
+                data_of_pdf = path.read_bytes() if is_pdf else b""
             except UserError as error:
                 # The folder is deleted when the message appears.
                 raise UserError(str(error).replace(f"{folder}/", "")) from None
@@ -71,35 +71,33 @@ class OpenDocuments:
 
     def about(self, number: int) -> DocumentEntry:
         """Returns the description of an open document."""
-        session, names = self.sessions[number], self.originals[number]
+        session = self.sessions[number]
         document = session.document
-        files = [(m.name, m.start, m.end) for m in document.members]
         return DocumentEntry(
             number=number,
             name=as_utf8(document.id),
             length=len(document.text),
             notes=[*map(as_utf8, (*document.notes, *loss_lines(document.losses)))],
             follows_up=session.follows_up,
-            pdfs=[
-                (start, end)
-                for name, start, end in files or [("", 0, len(document.text))]
-                if name in names and _is_pdf(name or document.id)
-            ],
+            pdfs=[(start, end) for start, end, _ in self._pdfs(number)],
         )
 
     def pdf(self, number: int, offset: int) -> tuple[bytes, int]:
         """Returns the PDF file that contains a character, and the number of its page from 1."""
-        document = self.sessions[number].document
-        name, start = "", 0
-        if document.members:
-            member = document.members[member_at(document, offset)]
-            name, start = member.name, member.start
-        read = self.originals[number].get(name)
-        data = read() if read and _is_pdf(name or document.id) else b""
-        if not Pdf.begins.match(data):
-            raise UserError("This text is not from a PDF file, or the file was replaced.")
-        first = bisect_left(document.places, start, key=_START)
-        return data, max(1, bisect_right(document.places, offset, key=_START) - first)
+        places = self.sessions[number].document.places
+        for start, end, read in self._pdfs(number):
+            if start <= offset < max(end, start + 1) and Pdf.begins.match(data := read()):
+                first = bisect_left(places, start, key=_START)
+                return data, max(1, bisect_right(places, offset, key=_START) - first)
+        raise UserError("This text is not from a PDF file, or the file was replaced.")
+
+    def _pdfs(self, number: int) -> Iterator[tuple[int, int, Callable[[], bytes]]]:
+        """Yields the range of each PDF file in a document, and the function that reads the file."""
+        document, originals = self.sessions[number].document, self.originals[number]
+        files = [(m.name, m.start, m.end) for m in document.members]
+        for name, start, end in files or [("", 0, len(document.text))]:
+            if name in originals and (name or document.id).lower().endswith(Pdf.suffixes):
+                yield start, end, originals[name]
 
     async def _write(self, path: Path, data: AsyncIterator[bytes]) -> None:
         limit, size = min(self.largest, self.room), 0
@@ -118,10 +116,6 @@ class OpenDocuments:
 def _file_name(name: str) -> str:
     path = Path(_MARGIN.sub("_", name.replace("\\", "/").rpartition("/")[2]) or "file")
     return f"{path.stem[:50].lstrip('.') or 'file'}{path.suffix[:12]}"
-
-
-def _is_pdf(name: str) -> bool:
-    return name.lower().endswith(Pdf.suffixes)
 
 
 def turn(asked: str, answer: Answer) -> dict[str, Any]:
