@@ -180,11 +180,6 @@ def with_options(
     return decorate
 
 
-def option(options: type[Any], name: str) -> Any:  # noqa: ANN401 -- typer returns Any
-    """Returns the typer option for one field of a class of options."""
-    return _declaration(name, docstring(options)[1], {})
-
-
 def _parameters(options: type[Any], replaced: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
     """Yields a parameter for each field, and for each field of a nested class of options."""
     hints, helps = get_type_hints(options), docstring(options)[1]
@@ -192,7 +187,7 @@ def _parameters(options: type[Any], replaced: Mapping[str, Any]) -> Iterator[ins
         if is_dataclass(field.default):
             yield from _parameters(type(field.default), replaced)
         elif replaced.get(field.name, field) is not None:
-            info = _declaration(field.name, helps, replaced)
+            info = _declaration(field.name, helps, **replaced)
             kind = hints[field.name]
             if get_origin(kind) is Sequence:
                 kind = list[Path] if field.name == "config" else list[str]
@@ -204,7 +199,7 @@ def _parameters(options: type[Any], replaced: Mapping[str, Any]) -> Iterator[ins
             )
 
 
-def _declaration(name: str, helps: Mapping[str, str], replaced: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- typer returns Any
+def _declaration(name: str, helps: Mapping[str, str], **replaced: Any) -> Any:  # noqa: ANN401 -- typer returns Any
     plain = typer.Option(f"--{name.replace('_', '-')}")
     info = copy({**_DECLARATIONS, **replaced}.get(name, plain))
     info.help = info.help or helps[name]
@@ -225,10 +220,11 @@ def _take_options(options: Any, values: dict[str, Any]) -> Any:  # noqa: ANN401 
     return options(**arguments)
 
 
-ConfigFiles = Annotated[list[Path] | None, option(JobOptions, "config")]
-Overrides = Annotated[list[str] | None, option(JobOptions, "overrides")]
-Metrics = Annotated[list[str] | None, option(JobOptions, "metrics")]
-Split = Annotated[str, option(JobOptions, "split")]
+_HELPS = docstring(JobOptions)[1]
+ConfigFiles = Annotated[list[Path] | None, _declaration("config", _HELPS)]
+Overrides = Annotated[list[str] | None, _declaration("overrides", _HELPS)]
+Metrics = Annotated[list[str] | None, _declaration("metrics", _HELPS)]
+Split = Annotated[str, _declaration("split", _HELPS)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 

@@ -22,6 +22,7 @@ _RANKS = 20  # ranks of the recall curve
 _SPAN = 100  # scores and shares are drawn from 0 to 100
 _Z = 1.96  # standard errors on either side of a 95 % band
 _BAND = "mean with 95 % interval"
+_Points = Mapping[str, Sequence[Point]]  # by pipeline
 
 
 def curves(comparison: TaskComparison, packed: Packed) -> Iterator[Plot]:
@@ -129,20 +130,25 @@ def _sweeps(comparison: TaskComparison, metric: str, score: str) -> Iterator[Plo
             others = [f"{n} {v}" for n, v in zip(names, values, strict=True) if n != name and v]
             with suppress(ValueError):
                 if math.isfinite(value := float(values[place])):
-                    points[", ".join([pipeline, *others])].append(measured(value, entry, metric))
-        series = [Series(label, ascending(line)) for label, line in points.items()]
-        nonempty = [line for line in series if len({p.x for p in line.points}) > 1]
-        if nonempty:
-            title = f"{score} by {name}, {comparison.task}: with 95 % intervals"
-            yield lines(title, nonempty, x_name=name, y_name=score)
+                    points[", ".join([pipeline, *others])].append(_point(value, entry, metric))
+        several = {label: line for label, line in points.items() if len({p.x for p in line}) > 1}
+        title = f"{score} by {name}, {comparison.task}: with 95 % intervals"
+        yield from _measured(title, several, name, score)
 
 
-def ascending(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Returns the points in the order of `x`."""
-    return tuple(sorted(points, key=lambda point: point.x))
+def _measured(
+    title: str, points: _Points, x: str, y: str, *, logarithmic: bool = False
+) -> Iterator[Plot]:
+    """Yields a plot of the points by pipeline, if they have several places."""
+    series = [
+        Series(label, tuple(sorted(line, key=lambda point: point.x)))
+        for label, line in points.items()
+    ]
+    if len({point.x for line in points.values() for point in line}) > 1:
+        yield lines(title, series, x_name=x, y_name=y, logarithmic=logarithmic)
 
 
-def measured(x: float, entry: PipelineScores, metric: str) -> Point:
+def _point(x: float, entry: PipelineScores, metric: str) -> Point:
     """Returns a point with a pipeline's score and its interval."""
     score = entry.scores[metric]
     low, high = score.interval or (score.value, score.value)
@@ -151,7 +157,6 @@ def measured(x: float, entry: PipelineScores, metric: str) -> Point:
 
 _AXIS = "length in tokens of the task"
 _RULER = "ruler/"
-_Lines = Mapping[str, Sequence[Point]]
 
 
 def length_plots(boards: Sequence[TaskComparison], names: Mapping[str, str]) -> Iterator[Plot]:
@@ -162,21 +167,17 @@ def length_plots(boards: Sequence[TaskComparison], names: Mapping[str, str]) -> 
         if parts := length_of(board.task):
             for metric, score in board.metrics.items():
                 for entry in board.entries:
-                    point = measured(parts[1], entry, metric)
+                    point = _point(parts[1], entry, metric)
                     all_series[parts[0], score][names[entry.label]].append(point)
     means = {
         label: [Point(x, y, y, y) for x, y in means.items()]
         for label, (_, means) in ruler_averages(boards).items()
     }
-    yield from _by_length("mean of RULER's tasks against length", means, "score")
-    for (task, score), series in all_series.items():
-        yield from _by_length(f"{score} against length, {task}: with 95 % intervals", series, score)
-
-
-def _by_length(title: str, series: _Lines, score: str) -> Iterator[Plot]:
-    nonempty = [Series(label, ascending(points)) for label, points in series.items()]
-    if len({point.x for line in nonempty for point in line.points}) > 1:
-        yield lines(title, nonempty, x_name=_AXIS, y_name=score, logarithmic=True)
+    title = "mean of RULER's tasks against length"
+    yield from _measured(title, means, _AXIS, "score", logarithmic=True)
+    for (task, score), points in all_series.items():
+        title = f"{score} against length, {task}: with 95 % intervals"
+        yield from _measured(title, points, _AXIS, score, logarithmic=True)
 
 
 def ruler_averages(boards: Sequence[TaskComparison]) -> dict[str, tuple[int, dict[int, float]]]:
