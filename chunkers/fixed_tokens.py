@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from leporello import Document, Span
-from leporello.chunkers.packing import check_overlap
+from leporello.chunkers.packing import Units, check_overlap
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.text.tokens import tokenizer, white_mask
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -39,65 +35,31 @@ class FixedTokens:
 
     def chunk(self, document: Document) -> Iterator[Span]:
         """Yields the spans in document order."""
+        pieces, end = self._units(document), 0
+        while end < len(pieces):
+            overlapped = pieces.before[end] - self.overlap
+            start = max(0, int(pieces.before.searchsorted(overlapped, "right")) - 1)
+            if pieces.end_of_run(start, self.size) <= end:
+                start = end  # the overlap would leave no room for anything new
+            end = pieces.end_of_run(start, self.size)
+            yield pieces.run(start, end)
+
+    def _units(self, document: Document) -> Units:
+        """Returns the units that begin with the tokens that a chunk may begin with."""
+        import numpy as np
+
         text = document.text
-        tokens = document.tokens(tokenizer(self.tokenizer))
-        if len(tokens) <= self.size:
-            yield from _trimmed(text, 0, len(text))
-            return
-        cuts = _cuts(tokens, self._white(document))
-        for first, end in self._runs(cuts):
-            start = int(tokens[first, 0]) if first > cuts[0] else 0
-            stop = int(tokens[end, 0]) if end < len(tokens) else len(text)
-            yield from _trimmed(text, start, stop)
-
-    def _white(self, document: Document) -> NDArray[np.bool_] | None:
-        """Returns which characters are white space; None if no token consists of white space."""
-        if self.tokenizer == "words":
-            return None
-        blank: NDArray[np.bool_] = document.memo(white_mask, lambda: white_mask(document.text))
-        return blank
-
-    def _runs(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yields (first, end) of each chunk's tokens; both are among the cuts."""
-        end, last = int(cuts[0]), int(cuts[-1])
-        while True:
-            first = _floor(cuts, end - self.overlap)
-            reached = _floor(cuts, first + self.size)
-            if reached <= end:
-                first = end  # the overlap would leave no room for anything new
-                reached = max(_floor(cuts, first + self.size), _ceiling(cuts, end + 1))
-            yield first, reached
-            if (end := reached) >= last:
-                return
-
-
-def _cuts(tokens: NDArray[np.int64], blank: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Returns the numbers of the tokens that a chunk may begin with, and the number of tokens."""
-    import numpy as np
-
-    starts, ends = tokens.T
-    is_start = np.ones(len(starts) + 1, dtype=bool)  # and the end of the tokens
-    # Byte-level tokenizers split an emoji or a Chinese character into several tokens.
-    is_start[1:-1] = starts[1:] >= np.maximum.accumulate(ends)[:-1]
-    if blank is not None:
-        is_start[:-1] &= ~blank[starts]
-    return is_start.nonzero()[0]
-
-
-def _floor(cuts: NDArray[np.int64], token: int) -> int:
-    return int(cuts[max(0, int(cuts.searchsorted(token, "right")) - 1)])
-
-
-def _ceiling(cuts: NDArray[np.int64], token: int) -> int:
-    return int(cuts[min(len(cuts) - 1, int(cuts.searchsorted(token)))])
-
-
-def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yields the span without the white space around it; nothing if the span is blank."""
-    chunk = text[start:end]
-    if stripped := chunk.strip():
-        begin = start + len(chunk) - len(chunk.lstrip())
-        yield Span(begin, begin + len(stripped))
+        starts, ends = document.tokens(tokenizer(self.tokenizer)).T
+        # Byte-level tokenizers split an emoji or a Chinese character into several tokens.
+        is_first = starts >= np.maximum.accumulate(np.append(0, ends))[:-1]
+        if self.tokenizer != "words":  # words never consist of white space
+            is_first &= ~document.memo(white_mask, lambda: white_mask(text))[starts]
+        cuts = np.append(is_first.nonzero()[0], len(starts))
+        if len(cuts) == 1 and text.strip():
+            cuts = np.array([0, len(starts)])
+        offsets = np.append(starts, 0)[cuts[:-1]]
+        offsets[:1] = len(text) - len(text.lstrip())
+        return Units(text, offsets, cuts[:-1], cuts[1:])
 
 
 @dataclass(frozen=True)

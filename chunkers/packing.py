@@ -6,8 +6,9 @@ chunks, which are runs of units, leave out only white space, and never begin or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leporello import Document, Span
@@ -106,31 +107,23 @@ def spans(pieces: Units) -> Iterator[Span]:
 
 
 def pack(
-    pieces: Units, size: int, back: Callable[[int], int] = lambda unit: unit
+    pieces: Units, size: int, fences: Sequence[int] = (0,), overlap: int = 0
 ) -> Iterator[Span]:
     """Yields the longest runs of units with at most `size` tokens; a longer unit is a run.
 
-    For runs that overlap, `back` maps the first new unit of a run to the unit at which the run
-    begins. The run begins later if it would exceed `size` tokens.
+    No run crosses a fence, the number of a unit. A run repeats the last `overlap` units of the run
+    before it, or fewer if it would exceed `size` tokens.
     """
-    end = 0
-    while end < len(pieces):
-        # The overlap yields to the size, otherwise a long unit would make a chunk that is too long.
-        start = max(back(end), pieces.start_of_run(end, size))
-        end = pieces.end_of_run(start, size)
-        yield pieces.run(start, end)
+    for first, last in pairwise((*fences, len(pieces))):
+        end = first
+        while end < last:
+            # The overlap yields to the size, otherwise a long unit would make a chunk too long.
+            start = max(end - overlap, first, pieces.start_of_run(end, size))
+            end = min(pieces.end_of_run(start, size), last)
+            yield pieces.run(start, end)
 
 
 def check_overlap(overlap: int, size: int) -> None:
     """Raises `ValueError` if the overlap is as long as a chunk, so that chunks would not end."""
     if overlap >= size:
         raise ValueError(f"overlap ({overlap}) must be less than size ({size})")
-
-
-def packed_within(pieces: Units, ranges: Iterable[tuple[int, int]], size: int) -> Iterator[Span]:
-    """Yields runs of units with at most `size` tokens; no run crosses a range (first, end)."""
-    for first, last in ranges:
-        end = first
-        while end < last:
-            start, end = end, min(pieces.end_of_run(end, size), last)
-            yield pieces.run(start, end)

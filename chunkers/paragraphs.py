@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from leporello import Document, Span
-from leporello.chunkers.packing import Units, divided, pack, packed_within, spans, units
+from leporello.chunkers.packing import Units, divided, pack, spans, units
 from leporello.core.notes import note
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.text.headings import headings, is_bare
@@ -64,8 +64,7 @@ class Rows:
         """Yields the spans in document order."""
         rows = units(document, self.tokenizer, line_starts(document.text))
         # Tables stay apart, since their columns have other names.
-        fences = [*rows.starts.searchsorted(_tables(document)).tolist(), len(rows)]
-        return packed_within(rows, pairwise(fences), self.size)
+        return pack(rows, self.size, rows.starts.searchsorted(_tables(document)).tolist())
 
 
 def _tables(document: Document) -> list[int]:
@@ -140,7 +139,7 @@ class Sentences:
         pieces = units(document, self.tokenizer, sentence_starts(document.text))
         # A table or list without stops is one sentence, of any length.
         pieces = divided(document, self.tokenizer, pieces, self.size)
-        return pack(pieces, self.size, lambda unit: max(0, unit - self.overlap))
+        return pack(pieces, self.size, overlap=self.overlap)
 
 
 @dataclass(frozen=True)
@@ -190,5 +189,4 @@ class Sections:
         paragraphs = [span.start for span in Paragraphs(0, self.tokenizer).chunk(document)]
         finer = (paragraphs, sentence_starts(document.text))
         pieces = divided(document, self.tokenizer, sections, self.size, *finer)
-        fences = [*pieces.starts.searchsorted(sections.starts).tolist(), len(pieces)]
-        return packed_within(pieces, pairwise(fences), self.size)
+        return pack(pieces, self.size, pieces.starts.searchsorted(sections.starts).tolist())
