@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, ClassVar
+from operator import itemgetter
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from leporello.combiners.lists.ordering import answer, check_failed, check_pairs, items
 from leporello.core.errors import ReadError
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _EXACT = 12  # largest number of texts for which the search is exact, over 2 ** 12 sets
-_EPSILON = 1e-9  # rounding errors of sums that are equal
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,10 @@ class OrderByCoherence:
         return answer(best_path(_gains(outputs, len(texts)), self.beam))
 
 
+# The negative sum and the places of a path, by the set of its places and its end.
+_Paths: TypeAlias = dict[tuple[int, int], tuple[float, tuple[int, ...]]]
+
+
 def _gains(outputs: Sequence[Reply], count: int) -> NDArray[np.float64]:
     """Returns the gains of the column's text after the row's, shape (n, n); 0 if unknown."""
     import numpy as np
@@ -86,47 +90,23 @@ def _score(reply: Reply) -> float:
 def best_path(steps: NDArray[np.float64], beam: int) -> list[int]:
     """Returns the path with the largest sum of steps; ties go to the lexicographically first.
 
-    A step leads from the row's place to the column's. The result is exact for up to 12 places (Held
-    and Karp 1962); for more, a beam search keeps `beam` partial paths.
+    A step leads from the row's place to the column's. Up to 12 places, the partial paths through
+    all sets are kept, so the result is exact (Held and Karp 1962); beyond, only the best `beam`.
     """
-    if not len(steps):
-        return []
-    return _exact(steps) if len(steps) <= _EXACT else _by_beam(steps, beam)
-
-
-def _exact(steps: NDArray[np.float64]) -> list[int]:
-    import numpy as np
-
-    count = len(steps)
-    # Largest sum of a path through each set that begins at each place, shape (sets, count).
-    best = np.full((1 << count, count), -np.inf)
-    for members in range(1, 1 << count):
-        for item in (item for item in range(count) if members >> item & 1):
-            remaining = members ^ 1 << item
-            best[members, item] = (steps[item] + best[remaining]).max() if remaining else 0.0
-    members, path = (1 << count) - 1, [_first_of(best[-1])]
-    while members := members ^ 1 << path[-1]:
-        path.append(_first_of(steps[path[-1]] + best[members]))
-    return path
-
-
-def _first_of(values: NDArray[np.float64]) -> int:
-    """Returns the first index of the largest value."""
-    return int((values >= values.max() - _EPSILON).argmax())
-
-
-def _by_beam(steps: NDArray[np.float64], beam: int) -> list[int]:
     gains = steps.tolist()
-    paths: list[tuple[float, tuple[int, ...]]] = [(0.0, (item,)) for item in range(len(gains))]
+    # Only the best of the paths through the same items with the same end needs to be extended.
+    paths: _Paths = {(1 << item, item): (0.0, (item,)) for item in range(len(gains))}
     for _ in range(len(gains) - 1):
-        # Only the best of the paths through the same items with the same end needs to be extended.
-        longer: dict[tuple[frozenset[int], int], tuple[float, tuple[int, ...]]] = {}
-        for negative_sum, path in paths:
-            visited = frozenset(path)
-            for item in (item for item in range(len(gains)) if item not in visited):
-                # Negative, so that the tuple's order prefers large sums, then the given order.
-                extended = round(negative_sum - gains[path[-1]][item], 9), (*path, item)
-                key = visited, item
-                longer[key] = min(longer.get(key, extended), extended)
-        paths = sorted(longer.values())[:beam]
-    return [*min(paths)[1]]
+        longer: _Paths = {}
+        for (members, last), (negative_sum, path) in paths.items():
+            for item, gain in enumerate(gains[last]):
+                if not members >> item & 1:
+                    # Negative, so that the tuple's order prefers large sums, then the given order.
+                    extended = round(negative_sum - gain, 9), (*path, item)
+                    end = members | 1 << item, item
+                    if end not in longer or extended < longer[end]:
+                        longer[end] = extended
+        if len(gains) > _EXACT:
+            longer = dict(sorted(longer.items(), key=itemgetter(1))[:beam])
+        paths = longer
+    return [*min(paths.values())[1]] if paths else []
