@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 from leporello.cache.store import Cache
@@ -78,13 +80,12 @@ def _draw(source: Task, task: TaskSpec, count: int, seed: int) -> list[Example]:
     """Returns the drawn examples, in an order that depends only on the seed."""
     numbers = random.Random(seed)
     # A number per example in file order, so that a larger count keeps the smaller draw.
-    keys = {e.id: numbers.random() for e in examples_of(source, task.name) if _has_answer(e)}
-    if not keys:
+    answered = filter(_has_answer, examples_of(source, task.name))
+    numbered = ((numbers.random(), example) for example in answered)
+    drawn = heapq.nsmallest(count, numbered, key=itemgetter(0))
+    if not drawn:
         raise UserError(f"task {task.name!r} has no example with a reference, so none can be drawn")
-    order = {name: rank for rank, name in enumerate(sorted(keys, key=keys.__getitem__)[:count])}
-    # A second pass, so that only the drawn documents are in memory.
-    examples = [e for e in examples_of(source, task.name) if e.id in order]
-    return sorted(examples, key=lambda example: order[example.id])
+    return [example for _, example in drawn]
 
 
 def _has_answer(example: Example) -> bool:

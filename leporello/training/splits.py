@@ -1,7 +1,7 @@
 """Pipelines and tasks of a training, and its documents to train on and to validate on."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -45,10 +45,12 @@ class Splits:
     cache: Cache | None = None  # cache of data derived from documents; None disables caching
 
     def check(self) -> None:
-        """Raises UserError if validation data are missing or damaged, or a metric is invalid."""
+        """Raises UserError if data are missing or damaged, or a metric is invalid."""
         if self.validation is not None:
             metrics_of(checked_metrics(self.validation))
             self.validation.fingerprint()
+        with task_errors(self.task.name):
+            self.train.fingerprint()
 
     @cached_property
     def headline(self) -> str:
@@ -261,8 +263,3 @@ def _only(verb: str, kind: str, choices: Sequence[T]) -> T:
         names = few([choice.name for choice in choices])
         raise UserError(f"{verb} takes one {kind}, but got {len(choices)}: {names}; name one")
     return choices[0]
-
-
-def scores_of(result: Result) -> Mapping[str, float]:
-    """Returns all metrics, rounded for people."""
-    return {name: round(value, 4) for name, value in result.scores.items()}

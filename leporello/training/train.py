@@ -59,7 +59,7 @@ class Trained:
 @takes(TrainOptions)
 def train(options: TrainOptions) -> Trained:
     """Trains the reader of a pipeline on the inputs that it gets there."""
-    return _train(_prepared(*only_training(options)), update=options.update)
+    return _trained([only_training(options)], options)[0]
 
 
 @main_process_only()
@@ -70,7 +70,13 @@ def train_all(options: TrainOptions) -> list[Trained]:
     Pipelines of a row are skipped if they were trained with the same settings, sources, models and
     data, unless `update` is set.
     """
-    runs = [_prepared(*training) for training in trainings(options)]
+    return _trained(trainings(options), options)
+
+
+def _trained(
+    trainings: Sequence[tuple[TrainOptions, RowTraining | None]], options: TrainOptions
+) -> list[Trained]:
+    runs = [_prepared(*training) for training in trainings]
     if len(runs) > 1 and processes() > 1:
         raise UserError("a launcher trains one task of a row at a time: name it with --task")
     skips = bool(options.suite) and not options.update
@@ -81,16 +87,10 @@ def train_all(options: TrainOptions) -> list[Trained]:
         else:
             # All data are checked first, since the first training may take hours.
             check_free(run.folder, update=options.update)
-            run.check_data()
+            run.splits.check()
     return [
-        _as_trained(record, run) if record else _train(run, update=options.update)
-        for run, record in zip(runs, finished, strict=True)
+        _as_trained(record or run.train(), run) for run, record in zip(runs, finished, strict=True)
     ]
-
-
-def _train(run: TrainingRun, *, update: bool) -> Trained:
-    check_free(run.folder, update=update)
-    return _as_trained(run.train(), run)
 
 
 def _prepared(options: TrainOptions, place: RowTraining | None) -> TrainingRun:

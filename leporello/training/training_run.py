@@ -31,7 +31,7 @@ from leporello.training.model_card import (
     record_in,
     write_record,
 )
-from leporello.training.splits import RowTraining, Splits, scores_of
+from leporello.training.splits import RowTraining, Splits
 from leporello.training.training_pairs import Supervision, supervise
 
 _MODEL = "model"
@@ -67,15 +67,8 @@ class TrainingRun:
         new = json.loads(json.dumps(compared(self._new_record())))
         return record if [*compared(record)] == new else None
 
-    def check_data(self) -> None:
-        """Raises UserError if data are missing or damaged, or a metric is invalid."""
-        self.splits.check()
-        with task_errors(self.splits.task.name):
-            self.splits.train.fingerprint()
-
     def train(self) -> TrainingRecord:
         """Trains, writes the model, and returns the record."""
-        self.splits.check()
         record = self._new_record()
         learnt = self._gather_pairs(self.splits.train, f"preparing {record.task}")
         record.train = learnt.counts()
@@ -184,7 +177,8 @@ class TrainingRun:
         if self.splits.validation is not None:
             loaded = load_config([*self.config, file], self.settings.choices, [self.name])
             best, result = self.splits.best(loaded.select([self.name]))
-            record.scores, record.metric = scores_of(result), self.splits.headline
+            record.scores = {name: round(score, 4) for name, score in result.scores.items()}
+            record.metric = self.splits.headline
             if self.settings.choices:
                 pairs = best.name.partition("@")[2] or ",".join(self.settings.choices)
                 record.chosen = {"parameters": pairs}
