@@ -22,16 +22,12 @@ INSTRUCTION = "Write a short summary of these passages, with the names in them."
 SUMMARY = "summary"
 
 
-def summaries(
-    groups: Sequence[Group], instruction: str, headings: Sequence[str] = ()
-) -> Asking[list[Passage]]:
+def summaries(headed: Sequence[tuple[str, Group]], instruction: str) -> Asking[list[Passage]]:
     """Yields the reads that summarise groups; returns the summaries, each after its heading.
 
     A group that exceeds the reader's input window is divided, and each piece is summarised. A
-    summary that is empty, or not shorter than its passages, is dropped with a note. `headings` has
-    one for each group, or no items.
+    summary that is empty, or not shorter than its passages, is dropped with a note.
     """
-    headed = [*zip(headings or [""] * len(groups), groups, strict=True)]
     fitting = yield from _fitting(headed, instruction)
     outputs = yield [_read(heading, group, instruction) for heading, group in fitting]
     passages: list[Passage] = []
@@ -102,7 +98,7 @@ class Gists:
         """Yields a read per page; returns a passage per page."""
         pages = [*self._pages(document, in_order(chunks))]
         # A page of one chunk is found by its own text as well as by a summary, without a read.
-        gists = yield from summaries([p for p in pages if len(p) > 1], self.instruction)
+        gists = yield from summaries([("", p) for p in pages if len(p) > 1], self.instruction)
         passages = [Passage.of("page", g.sources, g.sources, g.reading) for g in gists]
         # Pages whose summary was dropped are searched by their chunks, so that no text is lost.
         summarised = {id(chunk) for gist in gists for chunk in gist.sources}
@@ -148,9 +144,7 @@ class SectionTree:
         passages, nodes = [*chunks], in_order(chunks)
         for depth in reversed(depths):
             outer = [section for section in sections if section.level <= depth]
-            groups = _by_section(nodes, outer, depth)
-            titles = [outer[number].title for number in groups]
-            parents = yield from summaries([*groups.values()], self.instruction, titles)
+            parents = yield from summaries(_by_section(nodes, outer, depth), self.instruction)
             children = {id(source) for parent in parents for source in parent.sources}
             nodes = in_order([*parents, *(node for node in nodes if id(node) not in children)])
             passages += parents
@@ -159,8 +153,8 @@ class SectionTree:
 
 def _by_section(
     nodes: Sequence[Chunk], sections: Sequence[Section], depth: int
-) -> dict[int, list[Chunk]]:
-    """Returns the nodes of each section of a depth by its number, if there are two or more."""
+) -> list[tuple[str, Group]]:
+    """Returns title and nodes of each section of a depth that has two nodes or more."""
     starts = [section.start for section in sections]
     numbered = [(bisect_right(starts, node.start) - 1, node) for node in nodes]
     groups: defaultdict[int, list[Chunk]] = defaultdict(list)
@@ -168,4 +162,4 @@ def _by_section(
         if number >= 0 and sections[number].level == depth:
             groups[number] += (node for _, node in pairs)
     # The summary of a single node would only repeat it.
-    return {number: group for number, group in groups.items() if len(group) > 1}
+    return [(sections[number].title, group) for number, group in groups.items() if len(group) > 1]

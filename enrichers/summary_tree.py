@@ -55,7 +55,7 @@ class SummaryTree:
             groups = [c for c in clusters(texts, self.width, self.seed) if len(c) > 1]
             singles = set(range(len(level))).difference(*groups)
             parents = yield from summaries(
-                [[level[n] for n in numbers] for numbers in groups], self.instruction
+                [("", [level[n] for n in numbers]) for numbers in groups], self.instruction
             )
             passages += parents
             # Dropped summaries could keep a level as large as the one below, forever.

@@ -6,6 +6,7 @@ from typing import ClassVar
 from zlib import crc32
 
 from leporello.core.records import Document, Example, Output, Read, Section, Span
+from leporello.text.outline import tile
 
 # Functions that return texts of about n characters.
 TEXTS: Mapping[str, Callable[[int], str]] = {
@@ -52,12 +53,9 @@ QUESTIONS = ("Who got the donkey?", "What colour were the boots?")
 
 
 def _document(name: str, paragraphs: Sequence[str], gap: str) -> Document:
-    text, parts = gap.join(paragraphs), list[Span]()
-    for paragraph in paragraphs:
-        start = parts[-1].end + len(gap) if parts else 0
-        parts.append(Span(start, start + len(paragraph)))
+    text, parts = tile(paragraphs, gap)
     sections = tuple(Section("", part.start, part.end) for part in parts)
-    return Document(name, text, "Puss in Boots", sections, tuple(parts))
+    return Document(name, text, "Puss in Boots", sections, parts)
 
 
 DOCUMENTS = (

@@ -168,10 +168,10 @@ class Evaluator:
     def difference(
         self, point: Measured, baseline: Measured, samples: int = _RESAMPLES
     ) -> Estimate:
-        """Returns the score of a point minus that of a baseline, over their shared documents."""
+        """Returns the score of a point minus that of a baseline, over the same documents."""
         from leporello.analysis.comparison.significance import interval
 
-        both = [_shared(point, baseline), _shared(baseline, point)]
+        both = [dict(sorted(measured.items())) for measured in (point, baseline)]
         scores = self._resampled(both, samples)
         value = round(self.score(both[0]) - self.score(both[1]), 4)
         if scores is None:
@@ -233,13 +233,6 @@ def _cost(example: ExampleStatistics, unit: str) -> float:
     if unit == "characters":
         return example.coverage.get("read", 0)
     return example.input_tokens + example.output_tokens
-
-
-def _shared(measured: Measured, reference: Measured) -> Measured:
-    return {
-        task: {key: rows for key, rows in documents.items() if key in reference[task]}
-        for task, documents in sorted(measured.items())
-    }
 
 
 def _statistics(
