@@ -82,10 +82,10 @@ def _draw(source: Task, task: TaskSpec, count: int, seed: int) -> list[Example]:
     # A number per example in file order, so that a larger count keeps the smaller draw.
     answered = filter(_has_answer, examples_of(source, task.name))
     numbered = ((numbers.random(), example) for example in answered)
-    drawn = heapq.nsmallest(count, numbered, key=itemgetter(0))
-    if not drawn:
+    sample = heapq.nsmallest(count, numbered, key=itemgetter(0))
+    if not sample:
         raise UserError(f"task {task.name!r} has no example with a reference, so none can be drawn")
-    return [example for _, example in drawn]
+    return [example for _, example in sample]
 
 
 def _has_answer(example: Example) -> bool:
