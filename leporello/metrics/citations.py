@@ -54,11 +54,9 @@ class Citations(Averaged):
         options = f"role:{self.role}|most:{self.most}|labels:{','.join(self.labels)}"
         return f"citations|{options}|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+    def measured(self, text: str, example: Example) -> Statistics:  # noqa: ARG002 -- as all metrics
         """Returns the statistics of an empty answer; other answers need a reader."""
-        if not example.references:
-            return None
-        if prediction.prediction:
+        if text:
             raise MetricError("citations asks a reader: only `run` can compute its scores")
         return _percentages([], [], [])
 

@@ -60,7 +60,7 @@ def macro_of_sums(sums: Numbers, *, fixed: bool) -> Numbers:
 
 
 @dataclass(frozen=True)
-class F1Macro:
+class F1Macro(Summed):
     """F1 over labels: the mean over classes (macro), of the sums (micro), and of each class.
 
     An answer is a label if it equals one of the task's choices exactly, or, in a task without
@@ -69,17 +69,14 @@ class F1Macro:
     """
 
     name = "f1_macro"
-    headline = "f1_macro"
     signature = "f1_macro|match:exact|labels:seen|average:macro|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+    def measured(self, text: str, example: Example) -> Statistics:
         """Returns the expected label `wanted`, the predicted label `given`, and the `choices`.
 
-        None without references; if there are several, each of them is right.
+        If there are several references, each of them is right.
         """
-        if not example.references:
-            return None
-        text, references, choices = prediction.prediction, example.references, example.choices
+        references, choices = example.references, example.choices
         if choices and (unknown := [label for label in references if label not in choices]):
             allowed = ", ".join(choices)
             raise GoldError(example, f"the reference {unknown[0]!r:.80} is not one of: {allowed}")

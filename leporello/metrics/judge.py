@@ -83,11 +83,9 @@ class Judge(Summed):
         except (OSError, KeyError, TypeError) as error:
             raise UserError(f"{path}: contains no predictions to compare: {error!r}") from None
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+    def measured(self, text: str, example: Example) -> Statistics:
         """Returns the statistics of a failure, which scores 0; other answers need a reader."""
-        if not example.references:
-            return None
-        if prediction.prediction:
+        if text:
             raise MetricError("judge asks a reader: only `run` can compute its scores")
         return self._judged(0.0, example)
 

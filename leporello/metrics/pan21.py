@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
 
-from leporello.core.records import Example, Prediction
+from leporello.core.records import Example
 from leporello.metrics.f1_macro import columns, macro_of_sums, tally
-from leporello.metrics.protocol import GoldError, Numbers, Statistics
+from leporello.metrics.protocol import GoldError, Numbers, Statistics, Summed
 
 _AUTHORS = "paragraph-authors"
 _KEYS = {"pan21_task1": "multi-author", "pan21_task2": "changes", "pan21_task3": _AUTHORS}
@@ -21,7 +21,7 @@ _NUMBERS = re.compile(r"\s*\d+(?:[\s,]+\d+)*\s*")
 
 
 @dataclass(frozen=True)
-class StyleChangeF1:
+class StyleChangeF1(Summed):
     """Macro F1 of PAN 2021's three tasks: several authors or one, each change, each author.
 
     The labels of all documents are concatenated, as in the official evaluator, and scored over
@@ -41,12 +41,9 @@ class StyleChangeF1:
         "|version:1"
     )
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+    def measured(self, text: str, example: Example) -> Statistics:
         """Returns for each task, by label, numbers of hits, misses and wrong predictions."""
-        # Test data have no truth; a score of 0 would look like a result.
-        if not example.references:
-            return None
-        truth, answer = _truth(example), labels_of(prediction.prediction)
+        truth, answer = _truth(example), labels_of(text)
         return {
             task: {label: list(n) for label, n in tally(_pairs(truth[key], answer[key])).items()}
             for task, key in _KEYS.items()

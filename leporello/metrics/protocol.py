@@ -124,6 +124,14 @@ class Summed:
         """Name of the score that ranks pipelines: the metric's name."""
         return self.name
 
+    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+        """Returns the statistics of an answer; None without references."""
+        return self.measured(prediction.prediction, example) if example.references else None
+
+    def measured(self, text: str, example: Example) -> Statistics | None:
+        """Returns the statistics of an answer to an example with references."""
+        raise NotImplementedError
+
     def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns the numbers of one example that enter the sums."""
         raise NotImplementedError
@@ -159,11 +167,9 @@ class Summed:
 class Averaged(Summed):
     """Base of metrics whose scores are means of one or several numbers per answer."""
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the answer's value under the metric's name; None without references."""
-        if not example.references:
-            return None
-        return {self.name: self.value(prediction.prediction, example)}
+    def measured(self, text: str, example: Example) -> Statistics | None:
+        """Returns the answer's value under the metric's name."""
+        return {self.name: self.value(text, example)}
 
     def value(self, text: str, example: Example) -> float:
         """Returns the score of an answer to an example with references, 0 to 100."""
@@ -171,7 +177,7 @@ class Averaged(Summed):
 
     def score(self, statistics: Statistics) -> float:
         """Returns the score of one example, 0 to 100."""
-        return float(statistics[self.name])
+        return float(statistics[self.headline])
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the mean of each number in the statistics."""

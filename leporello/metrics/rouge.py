@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 from statistics import fmean
 from typing import NamedTuple
 
-from leporello.core.records import Example, Prediction
+from leporello.core.records import Example
 from leporello.metrics.protocol import Averaged, Numbers, Statistics
 from leporello.text.lcs import lcs_length, lcs_union, places
 
@@ -37,14 +37,10 @@ class Rouge(Averaged):
         """Options of the computation."""
         return f"{self.name}|{_OPTIONS}|mean:geometric-of-corpus-means|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `rouge1`, `rouge2` and `rougeL`; None without references."""
-        if not example.references:
-            return None
-        measures = [_f_measures(text, prediction.prediction) for text in example.references]
-        return {
-            kind: 100 * max(f) for kind, f in zip(_TYPES, zip(*measures, strict=True), strict=True)
-        }
+    def measured(self, text: str, example: Example) -> Statistics:
+        """Returns `rouge1`, `rouge2` and `rougeL`."""
+        by_kind = zip(*(_f_measures(gold, text) for gold in example.references), strict=True)
+        return {kind: 100 * max(f) for kind, f in zip(_TYPES, by_kind, strict=True)}
 
     def score(self, statistics: Statistics) -> float:
         """Returns the geometric mean of the example's scores; the corpus score is another."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from operator import or_
 
-from leporello.core.records import Example, Prediction
+from leporello.core.records import Example
 from leporello.metrics.coco.java import LineProcess, coco_program, coco_words, need_coco
 from leporello.metrics.protocol import Averaged, Statistics, Summed
 from leporello.metrics.rouge import grams
@@ -36,11 +36,9 @@ class BleuCoco(Summed):
     def __post_init__(self) -> None:
         need_coco(self.name)
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+    def measured(self, text: str, example: Example) -> Statistics:
         """Returns `correct` and `guessed` n-grams by order, and lengths: answer, reference."""
-        if not example.references:
-            return None
-        texts = coco_words(prediction.prediction, *example.references)
+        texts = coco_words(text, *example.references)
         guess, *references = (words.split() for words in texts)
         size = len(guess)
         return {
@@ -129,11 +127,9 @@ class MeteorCoco(Summed):
     def __post_init__(self) -> None:
         need_coco(self.name)
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the 23 `counts` in METEOR's line of output; None without references."""
-        if not example.references:
-            return None
-        guess, *references = coco_words(prediction.prediction, *example.references)
+    def measured(self, text: str, example: Example) -> Statistics:
+        """Returns the 23 `counts` in METEOR's line of output."""
+        guess, *references = coco_words(text, *example.references)
         # METEOR separates texts by `|||`.
         parts = [words.replace("|||", "") for words in (*references, guess)]
         [line] = _meteor_program().ask([" ||| ".join(["SCORE", *parts])], 1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from leporello.core.environment.extras import require
 from leporello.core.files import cache_directory
-from leporello.core.records import Example, Prediction
+from leporello.core.records import Example
 from leporello.metrics.protocol import Averaged, GoldError, Statistics
 from leporello.metrics.rouge import rouge_l
 from leporello.metrics.squad import best_f1
@@ -177,16 +177,14 @@ class LongBenchV2Accuracy(Averaged):
     name = "longbench_v2"
     signature = "longbench_v2|letter:the-correct-answer-is|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+    def measured(self, text: str, example: Example) -> Statistics:
         """Returns `longbench_v2`, 100 or 0, and the example's difficulty and length."""
-        if not example.references:
-            return None
         gold = example.references[0]
         letter = _letter(gold) or gold
         if letter not in ("A", "B", "C", "D"):
             raise GoldError(example, f"the reference {gold!r:.80} is not one of A, B, C and D")
         groups = {name: example.metadata.get(name) for name in ("difficulty", "length")}
-        return {self.name: 100.0 * (_letter(prediction.prediction) == letter), **groups}
+        return {self.name: 100.0 * (_letter(text) == letter), **groups}
 
     def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
         """Returns whether a text states the correct letter."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leporello.core.records import Example, Prediction
+from leporello.core.records import Example
 from leporello.metrics.protocol import Averaged, GoldError, Statistics, Summed
 from leporello.metrics.rouge import grams, rouge_l, rouge_n
 
@@ -31,15 +31,9 @@ class LooGLESimilarity(Averaged):
 
     headline = "loogle_rouge_l"
 
-    def score(self, statistics: Statistics) -> float:
-        """Returns the example's recall of ROUGE-L."""
-        return float(statistics[self.headline])
-
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns the five scores against the first reference; None without references."""
-        if not example.references:
-            return None
-        text, gold = prediction.prediction or "None", example.references[0]
+    def measured(self, text: str, example: Example) -> Statistics:
+        """Returns the five scores against the first reference."""
+        text, gold = text or "None", example.references[0]
         words = text.split(), gold.split()
         scores = {f"loogle_bleu{n}": _bleu(*words, n) for n in (1, 4)}
         scores |= {f"loogle_rouge{n}": rouge_n(text, gold, n).recall for n in (1, 2)}
@@ -69,13 +63,11 @@ class LooGLECloze(Summed):
     name = "loogle_cloze"
     signature = "loogle_cloze|match:exact,partial|average:over-masks|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
+    def measured(self, text: str, example: Example) -> Statistics:
         """Returns numbers of masks: filled exactly, at least partially, and all."""
-        if not example.references:
-            return None
-        gold, answers = _reference(example), _dictionary(prediction.prediction)
-        exact = sum(answers.get(mask) == text for mask, text in gold.items())
-        words = {mask: text.split() for mask, text in answers.items() if isinstance(text, str)}
+        gold, answers = _reference(example), _dictionary(text)
+        exact = sum(answers.get(mask) == right for mask, right in gold.items())
+        words = {mask: fill.split() for mask, fill in answers.items() if isinstance(fill, str)}
         partial = sum(not {*words.get(mask, ())}.isdisjoint(gold[mask].split()) for mask in gold)
         return {"exact": exact, "partial": partial, "masks": len(gold)}
 

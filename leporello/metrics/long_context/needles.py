@@ -60,18 +60,11 @@ class BabilongAccuracy(Averaged):
     name = "babilong_accuracy"
     signature = "babilong_accuracy|labels:only|sentence:first|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `babilong_accuracy`, 100 or 0; None without references or labels."""
-        labels = gold_entry(example, "labels")
-        if not example.references or not labels:
-            return None
-        right = _names_only(
-            example.references[0].lower(),
-            prediction.prediction.lower(),
-            example.question.lower(),
-            {label.lower() for label in labels},
-        )
-        return {self.name: 100.0 * right}
+    def measured(self, text: str, example: Example) -> Statistics | None:
+        """Returns `babilong_accuracy`, 100 or 0; None without labels."""
+        labels = {label.lower() for label in gold_entry(example, "labels") or ()}
+        texts = (example.references[0].lower(), text.lower(), example.question.lower())
+        return {self.name: 100.0 * _names_only(*texts, labels)} if labels else None
 
 
 def _names_only(target: str, answer: str, question: str, labels: Collection[str]) -> bool:
@@ -96,16 +89,15 @@ class MrcrRatio(Averaged):
     name = "mrcr"
     signature = "mrcr|ratio:difflib|prefix:required|average:mean|version:1"
 
-    def statistics(self, prediction: Prediction, example: Example) -> Statistics | None:
-        """Returns `mrcr`, 0 to 100; None without references or prefix."""
+    def measured(self, text: str, example: Example) -> Statistics | None:
+        """Returns `mrcr`, 0 to 100; None without prefix."""
         prefix = gold_entry(example, "prefix")
-        if not example.references or not isinstance(prefix, str):
+        if not isinstance(prefix, str):
             return None
-        if not prediction.prediction.startswith(prefix):
+        if not text.startswith(prefix):
             return {self.name: 0.0}
-        texts = (prediction.prediction, example.references[0])
-        answer, reference = (text.removeprefix(prefix) for text in texts)
-        return {self.name: 100 * SequenceMatcher(None, answer, reference).ratio()}
+        answer, gold = (t.removeprefix(prefix) for t in (text, example.references[0]))
+        return {self.name: 100 * SequenceMatcher(None, answer, gold).ratio()}
 
 
 @dataclass(frozen=True)
