@@ -81,13 +81,13 @@ class Muld(Benchmark):
             return answers.label(text, LABELS)
         return answers.authors(text) if self.name == "style_change" else text
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example:
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         """Parses one row; see `Benchmark.take`."""
         text = text_of(row, "input")
         question, head, fault = self._split_input(text)
         document = Document("", text[head:], parts=self._parts(text))
         references, unfit = self._references(row, document)
-        return Example(
+        yield Example(
             # By position, since the benchmark has no ids; so the order of rows must never change.
             id=f"{self.split}-{number}",
             document=document,
@@ -209,15 +209,13 @@ class ContraPro(Benchmark):
     metrics: ClassVar[tuple[str, ...]] = ("exact_match",)
     splits: ClassVar[tuple[str, ...]] = SPLITS["opensubtitles"]
 
-    def take_all(self, number: int, row: Mapping[str, Any]) -> Sequence[Example]:
-        """Parses one row; see `Benchmark.take_all`."""
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
+        """Parses one row; see `Benchmark.take`."""
         gold = outputs(row)
         english = text_of(row, "input").splitlines()
         german = list(gold) if len(gold) > 1 else "\n".join(gold).splitlines()
-        return [
-            self._example(f"{self.split}-{number}-{place}", english, german, annotation)
-            for place, annotation in enumerate(_annotations(row.get("metadata")))
-        ]
+        for place, annotation in enumerate(_annotations(row.get("metadata"))):
+            yield self._example(f"{self.split}-{number}-{place}", english, german, annotation)
 
     def _example(
         self, name: str, english: Sequence[str], german: Sequence[str], entry: Mapping[str, Any]

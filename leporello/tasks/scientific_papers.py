@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -45,14 +45,14 @@ class ScientificPapers(Benchmark):
         file = f"{inner}/{SPLITS[self.split]}.txt"
         return zip_or_folder(folder, f"{inner}.zip", file)
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example | None:  # noqa: ARG002 -- part of `Benchmark`
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         """Parses one row; see `Benchmark.take`."""
         text = "\n".join(texts_of(row, "article_text"))
         marked = " ".join(texts_of(row, "abstract_text"))
         abstract = " ".join(marked.replace("<S>", " ").replace("</S>", " ").split())
         if not text.strip() or not abstract:
-            return None
-        return Example(
+            return
+        yield Example(
             id=text_of(row, "article_id"),
             document=Document("", text),
             references=(abstract,),

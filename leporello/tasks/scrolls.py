@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -76,15 +76,15 @@ class Scrolls(Benchmark):
             return answers.label(text, LABELS)
         return answers.unanswerable(text, self.no_answer) if self.no_answer else text
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example | None:  # noqa: ARG002 -- part of `Benchmark`
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         """Parses one row; see `Benchmark.take`."""
         hard = row.get("is_hard")  # the official loader also treats a missing field as false
         if self.name == "quality_hard" and not hard:
-            return None
+            return
         text = text_of(row, "input")
         head, question, choices, fault = self._split_input(text)
         prompt = OfficialPrompt(before=text[:head])
-        return Example(
+        yield Example(
             id=text_of(row, "id"),
             document=Document("", text[head:]),
             question=question,

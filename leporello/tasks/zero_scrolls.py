@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from leporello.core.files import stamp
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example, Span
 from leporello.tasks.jsonl.schema import RowError
@@ -87,18 +88,19 @@ class ZeroScrolls(Benchmark):
                 return answers.permutation(text, len(example.document.parts))
         return answers.unanswerable(text, self.no_answer) if self.no_answer else text
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         """Parses one row; see `Benchmark.take`."""
         text, offsets = text_of(row, "input"), _offsets(row)
         starts, gold = _starts(row), outputs(row)
         example = Example(text_of(row, "id"), Document("", text))
         if fault := _misplaced(offsets, starts, len(text)):
-            return replace(example, fault=fault)
+            yield replace(example, fault=fault)
+            return
         start, end = offsets[:2]
         # The benchmark's spelling.
         prompt = self._prompt(text, offsets, text_of(row, "truncation_seperator"))
         question, choices, headers = self._split(prompt)
-        return replace(
+        yield replace(
             example,
             document=Document("", text[start:end], parts=_parts(text, starts, start, end)),
             question=question,
@@ -240,24 +242,26 @@ class ReportSumSort(Benchmark):
     @property
     def archive(self) -> Archive:
         """The JSON Lines file."""
-        return Archive(self.path)
+        return Archive(self.path, stamp=stamp(self.path))
 
     def normalise(self, text: str, example: Example) -> str:
         """Returns an answer in the form that the metric requires."""
         return answers.permutation(text, len(example.choices or example.document.parts))
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example:
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         """Parses one row; see `Benchmark.take`."""
-        example = ZeroScrolls("book_sum_sort").take(number, row)
+        [example] = ZeroScrolls("book_sum_sort").take(number, row)
         parts = example.document.parts
+        unlike = [o for o in example.references if len(answers.ids(o)) != len(parts)]
         if example.fault:
-            return example
-        if not parts:
-            return replace(example, fault="inner_docs_start_indices are missing: no summaries")
-        if unlike := [o for o in example.references if len(answers.ids(o)) != len(parts)]:
+            yield example
+        elif not parts:
+            yield replace(example, fault="inner_docs_start_indices are missing: no summaries")
+        elif unlike:
             problem = f"gold answer {unlike[0]!r:.60} does not order {len(parts)} summaries"
-            return replace(example, fault=problem)
-        return _with_source(example) if self.source else _without_source(example)
+            yield replace(example, fault=problem)
+        else:
+            yield _with_source(example) if self.source else _without_source(example)
 
 
 def _with_source(example: Example) -> Example:

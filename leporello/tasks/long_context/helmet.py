@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from leporello.core.errors import UserError
-from leporello.core.files import Stamp, stamp
 from leporello.core.records import Document, Example
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
@@ -55,16 +54,16 @@ class Helmet(Benchmark):
         size = self._data["sizes"][(8192, 16384, 32768, 65536, 131072).index(self.length)]
         return (Archive(folder / self._data["file"].format(size=size)),)
 
-    def take(self, number: int, row: _Row) -> Example | None:
+    def take(self, number: int, row: _Row) -> Iterator[Example]:
         """Parses one row; see `Benchmark.take`."""
-        data, archive = self._data, self.archive
-        questions = _drawn(archive, stamp(archive.path), "passage" in data)
+        data = self._data
+        questions = _drawn(self.archive, "passage" in data)
         if (_key(row) if "passage" in data else number) not in questions:
-            return None
+            return
         try:
             fields = {**row, "demos": "".join(self._demos(row))}
             prompt = prompt_of(data["prompt"], fields).metadata()
-            return Example(
+            yield Example(
                 id=f"{self.name}-{number}",
                 document=Document("", _context(data, row)),
                 question=data["question"].format(**fields),
@@ -86,7 +85,7 @@ class Helmet(Benchmark):
             return
         archive = Archive(data_directory(self.data) / self.benchmark / file)
         archive = present(self.full_name, (archive,), self.by_hand)
-        demos = [r for r in _read(archive, stamp(archive.path), dict) if _key(r) != _key(row)]
+        demos = [r for r in _read(archive, dict) if _key(r) != _key(row)]
         seed = int(hashlib.sha256(str(_key(row)).encode()).hexdigest(), 16) % 2**31
         first: dict[Any, _Row] = {}
         for index in np.random.default_rng(seed).permutation(len(demos)):
@@ -102,19 +101,19 @@ class Helmet(Benchmark):
 
 
 @lru_cache(maxsize=8)
-def _drawn(archive: Archive, stamp: Stamp, by_question: bool) -> frozenset[Any]:
+def _drawn(archive: Archive, by_question: bool) -> frozenset[Any]:
     """Returns the keys of the authors' questions, or the numbers of their rows."""
     import numpy as np
 
     if by_question:
-        keys = sorted({*_read(archive, stamp, _key)})
+        keys = sorted({*_read(archive, _key)})
         return frozenset(random.Random(_SEED).sample(keys, min(_QUESTIONS, len(keys))))
     count = sum(1 for _ in archive.rows())
     return frozenset(np.random.default_rng(_SEED).permutation(count)[:_QUESTIONS].tolist())
 
 
 @lru_cache(maxsize=8)
-def _read(archive: Archive, stamp: Stamp, of_row: Callable[[_Row], Any]) -> list[Any]:  # noqa: ARG001 -- changed files have another stamp
+def _read(archive: Archive, of_row: Callable[[_Row], Any]) -> list[Any]:
     """Returns the rows in a form, without popular questions, which only `popqa_3` has."""
     results = []
     for line, content in archive.rows():

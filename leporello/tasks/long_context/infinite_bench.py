@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -53,12 +53,12 @@ class InfiniteBench(Benchmark):
         """Returns an answer in the form that the metric requires."""
         return answers.option_letter(text, example.choices) if self.name in _CHOICES else text
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example:
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         """Parses one row; see `Benchmark.take`."""
         template = data_of("infinite_bench")[self.name]["prompt"]
         question = text_of(row, "input")
         choices = texts_of(row, "options") if self.name in _CHOICES else ()
-        return Example(
+        yield Example(
             id=f"{self.name}-{row.get('id', number)}",
             document=Document("", text_of(row, "context")),
             question=question,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -52,11 +52,11 @@ class LongBench(Benchmark):
         file = f"{self.name}.jsonl"
         return zip_or_folder(folder, "data.zip", f"data/{file}", file)
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         """Parses one row; see `Benchmark.take`."""
         question, gold = text_of(row, "input"), texts_of(row, "answers")
         prompt = prompt_of(self._data["prompt"], {"input": question})
-        return Example(
+        yield Example(
             id=text_of(row, "_id"),
             document=Document("", text_of(row, "context")),
             question=question,
@@ -101,7 +101,7 @@ class LongBenchV2(Benchmark):
         letter = answers.option_letter(text, example.choices)
         return f"The correct answer is ({letter})" if letter in _OPTIONS else text
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example:  # noqa: ARG002 -- part of `Benchmark`
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         """Parses one row; see `Benchmark.take`."""
         question = text_of(row, "question").strip()
         options = {letter: text_of(row, f"choice_{letter}").strip() for letter in _OPTIONS}
@@ -110,7 +110,7 @@ class LongBenchV2(Benchmark):
             "difficulty": one_of(row, "difficulty", ("easy", "hard")),
             "length": one_of(row, "length", ("short", "medium", "long")),
         }
-        return Example(
+        yield Example(
             id=text_of(row, "_id"),
             document=Document("", text_of(row, "context").strip()),
             question=question,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,8 +54,8 @@ class LooGLE(Benchmark):
         file = f"{self.name}.jsonl"
         return Archive(folder / file), Archive(folder / "data.zip", (f"data/{file}", file))
 
-    def take_all(self, number: int, row: Mapping[str, Any]) -> Sequence[Example]:
-        """Parses one row with its questions; see `Benchmark.take_all`."""
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
+        """Parses one row with its questions; see `Benchmark.take`."""
         is_flat, title = "context" in row, str(row.get("title") or "")
         document = Document("", text_of(row, "context" if is_flat else "input"), title=title)
         if is_flat:
@@ -64,9 +64,8 @@ class LooGLE(Benchmark):
             pairs = [{"Q": "", "A": row.get("output")}]
         else:
             pairs = _pairs(row.get("qa_pairs"))
-        return [
-            self._example(f"{number}-{place}", document, pair) for place, pair in enumerate(pairs)
-        ]
+        for place, pair in enumerate(pairs):
+            yield self._example(f"{number}-{place}", document, pair)
 
     def _example(self, place: str, document: Document, pair: Mapping[str, Any]) -> Example:
         template = self._data["prompt"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -36,12 +36,12 @@ class Mrcr(Benchmark):
     file: ClassVar[str] = "{name[0]}needle/{name}.parquet"
     metrics: ClassVar[tuple[MetricEntry, ...]] = ("mrcr",)
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example:
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         """Parses one row; see `Benchmark.take`."""
         *turns, (_, question) = _messages(text_of(row, "prompt"))
         prefix, answer = text_of(row, "random_string_to_prepend"), text_of(row, "answer")
         is_gold = answer.startswith(prefix)
-        return Example(
+        yield Example(
             id=f"{self.name}-{number}",
             document=Document("", "\n\n".join(f"{role.title()}: {text}" for role, text in turns)),
             question=question,
@@ -75,7 +75,7 @@ class GraphWalks(Benchmark):
     file: ClassVar[str] = "graphwalks_{name}.parquet"
     metrics: ClassVar[tuple[MetricEntry, ...]] = ("graphwalks",)
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example:
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         """Parses one row; see `Benchmark.take`."""
         prompt = text_of(row, "prompt")
         # The examples before have graphs and operations too, so the last ones count.
@@ -85,7 +85,7 @@ class GraphWalks(Benchmark):
         # The first version of the file, of April 2025, calls it `answer`.
         nodes = texts_of(row, "answer_nodes" if "answer_nodes" in row else "answer")
         before, edges, query = prompt[:start], prompt[start:end], prompt[end:]
-        return Example(
+        yield Example(
             id=f"{self.name}-{number}",
             document=Document("", edges.rstrip()),
             question=query.removeprefix(_OPERATION).strip(),

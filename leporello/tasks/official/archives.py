@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import IO, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean, few
-from leporello.core.files import at_home, opened
+from leporello.core.files import Stamp, at_home, opened, stamp
 from leporello.storage import RemotePath, to_path
 from leporello.tasks.jsonl.formats import ParquetRows
 
@@ -43,6 +43,7 @@ class Archive:
     # A zip, a bz2 file, JSON Lines, Parquet (rows are lines), or a JSON list of flat objects.
     path: Path
     members: tuple[str, ...] = ()  # names in a zip, of which the first that exists is read
+    stamp: Stamp | None = None  # of the file, so that caches do not mix up versions of it
 
     def __str__(self) -> str:
         return f"{self.path} ({self.members[0]})" if self.members else str(self.path)
@@ -135,7 +136,7 @@ def present(task: str, archives: Sequence[Archive], source: str = "") -> Archive
     """Returns the first archive that exists; without one, raises UserError with advice."""
     for archive in archives:
         if archive.path.exists():
-            return archive
+            return replace(archive, stamp=stamp(archive.path))
     places = " nor ".join(str(archive.path) for archive in archives)
     advice = f"download it from {source}" if source else f"`fetch {task}` downloads it"
     raise UserError(

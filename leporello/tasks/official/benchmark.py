@@ -8,6 +8,7 @@ second reads the text of each document from the first row that has it.
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import tee
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
-from leporello.core.files import Stamp, sha256, stamp
+from leporello.core.files import sha256
 from leporello.core.records import JSON, DocumentRows, Example
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.layouts import ForwardReader, LaidOut, Layout, cached_layout
@@ -41,8 +42,7 @@ class Published:
 class Benchmark(LaidOut):
     """A task whose examples are rows of a benchmark's file, with one file per split.
 
-    Subclasses are frozen dataclasses with `take` or `take_all`, and with these attributes or an
-    `archive`.
+    Subclasses are frozen dataclasses with `take`, and with these attributes or an `archive`.
 
     Attributes:
         name: Name of the task in the benchmark.
@@ -99,18 +99,13 @@ class Benchmark(LaidOut):
         split = f"{self.split}.jsonl"
         return zip_or_folder(folder, path.name, f"{path.stem}/{split}", split)
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Example | None:
-        """Parses the row of this number from 0; returns None if the row is not of the task.
+    def take(self, number: int, row: Mapping[str, Any]) -> Iterable[Example]:
+        """Parses the row of this number from 0 into examples; none if it is not of the task.
 
-        The example's document has no id. Faults of the data are in its `fault`; missing fields and
-        wrong types raise RowError.
+        The examples' documents have no ids. Faults of the data are in their `fault`; missing fields
+        and wrong types raise RowError.
         """
         raise NotImplementedError
-
-    def take_all(self, number: int, row: Mapping[str, Any]) -> Sequence[Example]:
-        """Parses one row with any number of examples on its document; see `take`."""
-        example = self.take(number, row)
-        return [] if example is None else [example]
 
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
         """Yields the examples on documents of the layout; fast if documents are in ascending order.
@@ -119,7 +114,7 @@ class Benchmark(LaidOut):
         damaged, or has changed.
         """
         archive, [groups, numbered] = self.archive, tee(map(DocumentGroup.of, documents))
-        rows = _row_reader(archive, stamp(archive.path)).items(group.number for group in numbered)
+        rows = _row_reader(archive).items(group.number for group in numbered)
         for group in groups:
             _, content = next(rows, (0, b""))
             yield from _examples(group, self._first(group, content), archive.path.name)
@@ -130,31 +125,27 @@ class Benchmark(LaidOut):
 
     def _layout(self) -> Layout:
         """Returns the examples on each document, with the size of the row that has its text."""
-        archive = self.archive
-        return _cached_layout(self, archive, stamp(archive.path))
+        return _cached_layout(self, self.archive)
 
     def _first(self, group: DocumentGroup, content: bytes) -> Example:
-        try:
-            examples = self.take_all(group.number, decode(content, strict=False))
-        except RowError:
-            examples = ()
         first = next(iter(group.examples))
-        for example in examples:
-            if (example.id, document_key(example.document)) == (first, group.key):
-                return example
+        with suppress(RowError):
+            for example in self.take(group.number, decode(content, strict=False)):
+                if (example.id, document_key(example.document)) == (first, group.key):
+                    return example
         raise UserError(f"{self.archive}: has changed while it was read; run again")
 
 
 @lru_cache(maxsize=16)
-def _cached_layout(task: Benchmark, archive: Archive, stamp: Stamp) -> Layout:  # noqa: ARG001 -- changed files have another stamp
-    index = RowIndex(task.take_all, archive)
+def _cached_layout(task: Benchmark, archive: Archive) -> Layout:
+    index = RowIndex(task.take, archive)
     is_built_in = type(task).__module__.startswith("leporello.")  # the key lacks a plug-in's code
     key: JSON = [repr(task), str(archive), sha256(archive.path)] if is_built_in else None
     return cached_layout(key, index.read(), index.facts)
 
 
 @lru_cache(maxsize=16)
-def _row_reader(archive: Archive, stamp: Stamp) -> ForwardReader[tuple[int, bytes]]:  # noqa: ARG001 -- changed files have another stamp
+def _row_reader(archive: Archive) -> ForwardReader[tuple[int, bytes]]:
     return ForwardReader(archive.rows)
 
 

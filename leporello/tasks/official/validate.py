@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,8 +13,8 @@ from leporello.core.records import JSON, Document, DocumentRows, Example, Span
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.official.archives import Archive
 
-# Parses one row, given its number from 0: see `Benchmark.take_all`.
-Take: TypeAlias = Callable[[int, Mapping[str, Any]], Sequence[Example]]
+# Parses one row, given its number from 0: see `Benchmark.take`.
+Take: TypeAlias = Callable[[int, Mapping[str, Any]], Iterable[Example]]
 
 _MOST_FAULTS = 20  # reading stops after as many
 _NOWHERE = Document("", "")
