@@ -19,8 +19,17 @@ _BETA = 1.2
 _WORDS = "words:ptb-3.4.1,lower,no-punctuation"
 
 
+class _OfPrograms(Summed):
+    """Base of metrics that run coco-caption's programs, which is slow."""
+
+    later = True
+
+    def __post_init__(self) -> None:
+        need_coco(self.name)
+
+
 @dataclass(frozen=True)
-class BleuCoco(Summed):
+class BleuCoco(_OfPrograms):
     """BLEU-1 to -4 over a corpus, as coco-caption computes them; needs Java and the extra `muld`.
 
     Counts of all examples are summed; the reference length of an example is the length of its
@@ -28,13 +37,9 @@ class BleuCoco(Summed):
     nearly zero, right or wrong.
     """
 
-    later = True
     name = "bleu_coco"
     headline = "bleu_4"
     signature = f"bleu_coco|{_WORDS}|length:closest|smoothing:1e-15,1e-9|average:corpus|version:1"
-
-    def __post_init__(self) -> None:
-        need_coco(self.name)
 
     def measured(self, text: str, example: Example) -> Statistics:
         """Returns `correct` and `guessed` n-grams by order, and lengths: answer, reference."""
@@ -70,7 +75,7 @@ def _correct(guess: Sequence[str], references: Iterable[Sequence[str]], order: i
 
 
 @dataclass(frozen=True)
-class RougeLCoco(Averaged):
+class RougeLCoco(_OfPrograms, Averaged):
     """ROUGE-L as coco-caption computes it; needs Java and the extra `muld`.
 
     Recall weighs 1.44 times as much as precision. The score uses the best precision and the best
@@ -78,12 +83,8 @@ class RougeLCoco(Averaged):
     equal, and score 100.
     """
 
-    later = True
     name = "rouge_l_coco"
     signature = f"rouge_l_coco|{_WORDS}|beta:1.2|references:max-per-side|average:mean|version:1"
-
-    def __post_init__(self) -> None:
-        need_coco(self.name)
 
     def value(self, text: str, example: Example) -> float:
         """Returns the F-measure of the best precision and the best recall."""
@@ -109,7 +110,7 @@ _FIELDS = 23  # numbers in a line of METEOR's output; `_meteor` describes them
 
 
 @dataclass(frozen=True)
-class MeteorCoco(Summed):
+class MeteorCoco(_OfPrograms):
     """METEOR 1.5 over a corpus, with coco-caption's words; needs Java and the extra `muld`.
 
     Each example contributes the counts for its best reference. The options are for English,
@@ -117,15 +118,11 @@ class MeteorCoco(Summed):
     takes seconds, a text of 5,000 words takes minutes.
     """
 
-    later = True
     name = "meteor_coco"
     signature = (
         "meteor_coco|words:ptb-3.4.1,lower,no-punctuation|meteor:1.5,en,norm,rank|average:corpus"
         "|version:1"
     )
-
-    def __post_init__(self) -> None:
-        need_coco(self.name)
 
     def measured(self, text: str, example: Example) -> Statistics:
         """Returns the 23 `counts` in METEOR's line of output."""
