@@ -26,13 +26,6 @@ _DIGITS = 5  # the other texts of a batch change the sixth digit of a cosine
 _BLOCK = 256  # questions whose scores are in memory at once
 
 
-@dataclass(frozen=True, eq=False)
-class SegmentedVectors:
-    """Indexes of the files in order, each with `vectors` and each chunk's `first` piece."""
-
-    segments: tuple[Any, ...]
-
-
 def products(
     segments: Sequence[Any], queries: NDArray[np.float32], block: int
 ) -> Iterator[NDArray[np.float32]]:
@@ -125,12 +118,12 @@ class Dense(ByIndex):
         """Returns the index of one file of a collection, for `join`."""
         return self.index(chunks)
 
-    def join(self, segments: Sequence[Index]) -> SegmentedVectors:
-        """Returns the index of a collection: its files' vectors."""
-        return SegmentedVectors(tuple(segments))
+    def join(self, segments: Sequence[Index]) -> tuple[Index, ...]:
+        """Returns the index of a collection: those of its files."""
+        return tuple(segments)
 
     def search(
-        self, index: Index | SegmentedVectors, questions: Sequence[str], chunks: Sequence[Chunk]
+        self, index: Index | tuple[Index, ...], questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
         """Returns the k nearest chunks by cosine; a blank question has the same score for all."""
         import numpy as np
@@ -138,8 +131,8 @@ class Dense(ByIndex):
         if not chunks or not questions:
             return [[] for _ in questions]
         queries = self._questions(questions)
-        if isinstance(index, SegmentedVectors):
-            by_chunk = products(index.segments, queries, _BLOCK)
+        if isinstance(index, tuple):
+            by_chunk = products(index, queries, _BLOCK)
             # Rounded before the ranking: otherwise the order of ties would depend on the batch.
             rounded = (row for b in by_chunk for row in b.astype(np.float64).round(_DIGITS))
             return best_chunks(rounded, chunks, self.k)
