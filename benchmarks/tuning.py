@@ -23,7 +23,7 @@ from typing import Any
 
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec, load_space
-from leporello.config.space import Space, first
+from leporello.config.space import Space
 from leporello.core.files import cache_directory, read_json, write_json
 from leporello.tuning.account import Account, parse_budget
 from leporello.tuning.documents import TunedTask, tuned_task
@@ -96,8 +96,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.data:
         os.environ["LEPORELLO_DATA"] = str(options.data.absolute())
-    loaded, space, fixed = load_space((), CHOICES[options.pipeline], options.pipeline)
-    shipped = fixed.point(first)[0]
+    loaded, space, shipped = load_space((), CHOICES[options.pipeline], options.pipeline)
     specs = loaded.tasks_named(options.task or TASKS)
     tasks = [tuned_task(task, options.metric, None) for task in specs]
     rows = []

@@ -158,8 +158,9 @@ class ConfigBuilder:
             shared = {} if is_opened else common
             builder = SpecBuilder(name, [ANSWER, *roles] if roles else None, pick, number, shared)
             stages = _stages(builder, tree, keys)
-            labels = [] if is_opened else builder.labels
-            return PipelineSpec(f"{name}{_suffix(labels)}", stages, **settings)
+            labels = ",".join(f"{path}={value}" for path, value in builder.labels)
+            ending = f"@{labels}" if labels and not is_opened else ""
+            return PipelineSpec(f"{name}{ending}", stages, **settings)
 
         if is_opened:
             self.spaces[name] = Space(name, make)
@@ -244,10 +245,6 @@ def _stages(builder: SpecBuilder, tree: Tree, keys: Mapping[str, Tree]) -> dict[
     return dict(build_all([key for key in kinds if key in keys or kinds[key].default != ""], stage))
 
 
-def _check_budget(path: str, tree: Tree) -> Budget:
-    return Budget(**settings_of(path, tree, partial(setting, Budget)))
-
-
 def _check_value(annotation: Any, form: str, path: str, tree: Tree) -> Any:  # noqa: ANN401 -- any type
     try:
         return validate(Parameter(path, annotation, None), tree)
@@ -275,10 +272,9 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[str, Tree], Any]]] = {
         partial(_check_value, dict[str, Any], "a mapping, as `tune` writes it"),
     ),
     "train": ("training", check_training),
-    "budget": ("budget", _check_budget),
+    "budget": (
+        "budget",
+        lambda path, tree: Budget(**settings_of(path, tree, partial(setting, Budget))),
+    ),
     "placement": ("placement", check_placement),
 }
-
-
-def _suffix(labels: Sequence[tuple[str, str]]) -> str:
-    return "@" + ",".join(f"{path}={value}" for path, value in labels) if labels else ""

@@ -49,20 +49,20 @@ def load_config(
 
 def load_space(
     files: Sequence[ConfigSource], overrides: Sequence[str] = (), name: str = ""
-) -> tuple[Config, Space, Space]:
+) -> tuple[Config, Space, PipelineSpec]:
     """Reads a config for `tune`, where the sweeps and ranges of one pipeline are choices.
 
-    Returns the config, the pipeline with all choices, and the pipeline with its own choices only.
+    Returns the config, the pipeline with all choices, and the first point of its own choices.
     """
     chosen = build_all(overrides, parse_override)
-    fixed = [override for override in chosen if not is_choice(override.value)]
-    (loaded, opened), (_, shipped) = (
-        _load(files, settings, [name] * bool(name), True) for settings in (chosen, fixed)
+    single = [override for override in chosen if not is_choice(override.value)]
+    (loaded, opened), (fixed, _) = (
+        _load(files, settings, [name] * bool(name), True) for settings in (chosen, single)
     )
     name = name or loaded.default_pipeline
     if name not in opened:
         raise UserError(no_such("pipeline", name, loaded.pipelines))
-    return loaded, opened[name], shipped[name]
+    return loaded, opened[name], fixed.pipelines[name][0]
 
 
 def _load(

@@ -172,7 +172,7 @@ def setting(cls: type, name: str, tree: Tree) -> Any:  # noqa: ANN401 -- as abov
     """Returns a setting's value for `cls`; raises ValueError."""
     allowed = parameters(cls)
     if name not in allowed:
-        raise ValueError(f"there is no such setting{did_you_mean(name, allowed)}")
+        raise ValueError(f"unknown setting{did_you_mean(name, allowed)}")
     return validate(allowed[name], tree)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from leporello.cache.store import Cache
 from leporello.config import PipelineSpec, load_space
 from leporello.config.loading import check_files
-from leporello.config.space import Space, first
+from leporello.config.space import Space
 from leporello.config.specs import shortened
 from leporello.core import __version__
 from leporello.core.errors import UserError
@@ -67,13 +67,12 @@ def tune(options: TuneOptions) -> Tuned:
     limits = parse_budget(options.budget)
     if find_spec("optuna") is None:
         raise UserError("tune needs Optuna: install it with `pip install 'leporello[tune]'`")
-    loaded, choices, fixed = load_space(options.config, options.settings, options.pipeline)
+    loaded, choices, baseline = load_space(options.config, options.settings, options.pipeline)
     if not choices.check():
         raise UserError(
             f"{choices.name} has no choices: give some by --set retriever.k=2,4,8 or"
             " --set 'retriever.k={range: [1, 64], log: true}', or in the YAML"
         )
-    baseline, _ = fixed.point(first)
     selected = loaded.select_tasks(baseline, options.tasks)
     file = options.out or Path("tuned") / f"{safe_name(choices.name)}.yaml"
     if file.suffix not in (".yaml", ".yml"):

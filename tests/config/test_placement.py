@@ -85,7 +85,7 @@ def test_faults_of_a_placement_are_reported_with_their_lines(tmp_path: Path) -> 
     lines = faults(config)
     wanted = [
         "mine.yaml:6: one.placement.executor: 'rey' is not allowed; did you mean 'ray'",
-        "mine.yaml:7: one.placement.worker: there is no such setting; did you mean 'workers'",
+        "mine.yaml:7: one.placement.worker: unknown setting; did you mean 'workers'",
         "mine.yaml:8: one.placement.workers: takes one value",
         "mine.yaml:9: one.placement.selectors: must be greater than or equal to 0",
         "mine.yaml:10: one.placement.worker_gpus: must be a finite number",
@@ -96,7 +96,7 @@ def test_faults_of_a_placement_are_reported_with_their_lines(tmp_path: Path) -> 
         "mine.yaml:19: four.placement.address: applies only to Ray; add `executor: ray`",
         "mine.yaml:20: five.placement.worker_gpus: applies only to Ray: on this machine each of",
         "mine.yaml:21: six.placement.selectors: need a worker, and there are 0",
-        "mine.yaml:22: seven.placement.reader_replicas: there is no such setting",
+        "mine.yaml:22: seven.placement.reader_replicas: unknown setting",
     ]
     assert [line[: len(want)] for line, want in zip(lines, wanted, strict=True)] == wanted
 

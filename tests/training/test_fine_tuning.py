@@ -204,7 +204,7 @@ def test_an_unfinished_training_does_not_resume_with_other_settings(
     ("sets", "message"),
     [
         (["train.epochs=0"], "t5.train.epochs: must be greater than 0"),
-        (["train.epoch=1"], "t5.train.epoch: there is no such setting; did you mean 'epochs'"),
+        (["train.epoch=1"], "t5.train.epoch: unknown setting; did you mean 'epochs'"),
         (["train.preset=scrols"], "there is no preset 'scrols'; did you mean 'scrolls'"),
         (["train.epochs=1,2"], "only learning_rate may be swept"),
         (["train.accumulate=3"], "batch_size (32) is not a multiple of accumulate (3)"),

@@ -10,7 +10,6 @@ import pytest
 from command_line import command, leporello, until, write_files
 
 from leporello.config import load_config, load_space
-from leporello.config.space import first
 from leporello.core.yaml.tree import read_tree
 
 CONFIG = """
@@ -107,7 +106,7 @@ def test_numbers_are_chosen_from_ranges_and_stages_from_lists(folder: Path) -> N
     assert sorted(space.check()) == [
         "combiner", "combiner:ReadEach.keep", "reader.words", "retriever.k",
     ]  # fmt: skip
-    assert fixed.point(first)[0].stages["retriever"].params == {"k": 1}
+    assert fixed.stages["retriever"].params == {"k": 1}
     arguments = ("tune", "open", "--config", "mine.yaml", "--json", "--set", combiner)
     result = tuned(folder, "--task", "rows", "--budget", "40 runs", arguments=arguments)
     assert result["score"] == 100.0
