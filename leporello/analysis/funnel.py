@@ -164,8 +164,7 @@ class _JobCounts:
     examples: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     stages: list[FunnelStage] = field(default_factory=lambda: [*map(FunnelStage, STAGES)])
-    recall_steps: list[float] = field(default_factory=lambda: [0.0] * _RANKS)  # recall, by rank
-    ranks: int = 0
+    recall_steps: list[float] = field(default_factory=list)  # recall, by rank
 
     def add(self, trace: ExampleTrace) -> None:
         # Failed examples count too, as in every score (decision 25).
@@ -178,13 +177,14 @@ class _JobCounts:
         previous = 0.0
         for rank, share in trace.gains:
             if rank <= _RANKS:
+                self.recall_steps += [0.0] * (rank - len(self.recall_steps))
                 # Only increases are stored; their running sum is the mean curve of all examples.
                 self.recall_steps[rank - 1] += share - previous
-                self.ranks, previous = max(self.ranks, rank), share
+                previous = share
 
     def funnel(self, pipeline: str, task: str) -> Funnel:
         proved = self.kinds.total()
-        sums = accumulate(self.recall_steps[: self.ranks])
+        sums = accumulate(self.recall_steps)
         return Funnel(
             pipeline=pipeline,
             task=task,

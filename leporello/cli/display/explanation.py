@@ -125,13 +125,12 @@ def _chunk_of(span: Span, chunks: Iterable[Span]) -> str:
 def _hits(console: Console, explanation: Explanation) -> None:
     gold = _proof(explanation.example)
     prediction, document = explanation.prediction, explanation.example.document
-    for rank, hit in enumerate(islice(cited_passages(document, prediction), _HITS_SHOWN)):
-        spans = prediction.hit_spans[rank]
-        has_proof = any(_touches(gold, span.start, span.end) for span in spans)
+    hits = zip(cited_passages(document, prediction), prediction.hit_spans, strict=True)
+    for rank, (hit, spans) in enumerate(islice(hits, _HITS_SHOWN)):
+        has_proof = _touches(gold, spans)
         marks = f"[bold green]{explanation.fate.gold}[/bold green] " if has_proof else ""
-        is_read = any(_touches(prediction.read, span.start, span.end) for span in spans)
-        is_represented = any(_touches(prediction.stood_for, span.start, span.end) for span in spans)
-        marks += "[green]read[/green]" if is_read else _REPRESENTED if is_represented else _UNREAD
+        unread = _REPRESENTED if _touches(prediction.stood_for, spans) else _UNREAD
+        marks += "[green]read[/green]" if _touches(prediction.read, spans) else unread
         marks += "" if hit.kind == "verbatim" else f" {hit.kind}"
         place = escape(hit.place)
         console.print(f"  hit {rank + 1}  {hit.score:.3g}  {marks}  {place}", soft_wrap=True)
@@ -155,20 +154,15 @@ def _reads(
     console: Console, explanation: Explanation, *, inputs: bool = True, outputs: bool = True
 ) -> None:
     for number, read in enumerate(explanation.inputs[:_INPUTS_SHOWN], 1):
+        cut = f", {read.cut:,} characters cut" if read.cut else ""
+        title = f"round {read.round + 1}{cut}"
         if inputs:
-            console.print(
-                Panel(escape(read.prompt), title=f"input, {_title(read)}", title_align="left")
-            )
+            console.print(Panel(escape(read.prompt), title=f"input, {title}", title_align="left"))
         else:
-            console.print(f"input {number}, {_title(read)}")
+            console.print(f"input {number}, {title}")
         if outputs:
             _output(console, read)
     _more(console, len(explanation.inputs) - _INPUTS_SHOWN, "input")
-
-
-def _title(read: ReadInput) -> str:
-    cut = f", {read.cut:,} characters cut" if read.cut else ""
-    return f"round {read.round + 1}{cut}"
 
 
 def _output(console: Console, read: ReadInput) -> None:
@@ -208,8 +202,8 @@ def _proof(example: Example) -> list[Span]:
     return sorted({s for spans in gold.alternatives for s in spans}) if gold else []
 
 
-def _touches(spans: Iterable[Span], start: int, end: int) -> bool:
-    return any(span.overlaps(start, end) for span in spans)
+def _touches(first: Sequence[Span], second: Sequence[Span]) -> bool:
+    return any(a.overlaps(b.start, b.end) for b in second for a in first)
 
 
 def _more(console: Console, count: int, noun: str) -> None:
