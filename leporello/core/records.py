@@ -184,9 +184,9 @@ class Document:
 
     def memo(self, key: Hashable, compute: Callable[[], Made]) -> Made:
         """Returns the value for this key, computed at most once per document."""
-        value: Made = self._memo.get(key, _MISSING)
-        if value is _MISSING:
-            value = self._memo[key] = compute()
+        if key not in self._memo:
+            self._memo[key] = compute()
+        value: Made = self._memo[key]
         return value
 
     @property
@@ -385,7 +385,6 @@ Request: TypeAlias = Read | Search | Fit | Generates
 Reply: TypeAlias = "Output | ReadError"
 Answer: TypeAlias = "Reply | tuple[Hit, ...] | int"
 _Returned = TypeVar("_Returned")
-_MISSING: Any = object()
 # A generator that yields requests, is sent one answer per request, and returns a value.
 Asking: TypeAlias = Generator[Sequence[Request], list[Any], _Returned]
 # Generator of a combiner, and of an enricher, which returns chunks and passages.

@@ -7,7 +7,7 @@ a Java program. Start with `protocol`, then read `squad`.
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from leporello.core.environment.classes import LazyClasses, find_class
+from leporello.core.environment.classes import find_class, lazy_classes
 from leporello.core.errors import UserError
 from leporello.core.protocols import METRIC, MetricEntry
 from leporello.metrics.protocol import GoldError, Metric, Parses, Resampled, Statistics
@@ -59,7 +59,7 @@ _MODULES = {
     "string_match_part": "long_context.needles:StringMatchPart",
     "typed_match": "typed_match:TypedMatch",
 }
-METRICS: Mapping[str, type[Metric]] = LazyClasses(
+METRICS: Mapping[str, type[Metric]] = lazy_classes(
     {name: f"leporello.metrics.{module}" for name, module in _MODULES.items()}
 )
 

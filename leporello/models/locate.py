@@ -87,16 +87,13 @@ def locate(model: str) -> str:
 
 @cache
 def _checked(path: Path) -> Path:
-    """Returns a model's path; raises an error if it has too many files, a pipe or a device."""
+    """Returns a model's path; raises an error if it has too many files."""
     files = [*islice(path.rglob("*"), _MOST_FILES)] if path.is_dir() else []
     if len(files) == _MOST_FILES:
         raise UserError(
             f"model {shown(str(path))}: the folder contains {_MOST_FILES:,} or more files, so it"
             " is not a model"
         )
-    for file in (path, *files):
-        if file.exists() and not (file.is_file() or file.is_dir()):
-            raise UserError(f"model {shown(str(file))}: is a pipe or a device, not a file")
     return path
 
 
@@ -151,8 +148,9 @@ def is_quantised(path: Path) -> bool:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    files = [path] if path.is_file() else sorted(path.rglob("*"))
-    return (file for file in files if file.is_file())
+    if not path.is_dir():
+        return iter([path])  # opening it refuses pipes and devices
+    return (file for file in sorted(path.rglob("*")) if file.is_file())
 
 
 @cache

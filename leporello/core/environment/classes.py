@@ -66,12 +66,10 @@ class Lazy(Mapping[str, T]):
         return len(self._names)
 
 
-class LazyClasses(Lazy[Any]):
-    """Classes by name, made from a mapping of names to `module:Class`."""
-
-    def __init__(self, modules: Mapping[str, str]) -> None:
-        # On first access only, since `list` and `check` must answer without importing torch.
-        super().__init__(modules, lambda name: resolve_name(modules[name]))
+def lazy_classes(modules: Mapping[str, str]) -> Lazy[Any]:
+    """Returns classes by name, from a mapping of names to `module:Class`."""
+    # On first access only, since `list` and `check` must answer without importing torch.
+    return Lazy(modules, lambda name: resolve_name(modules[name]))
 
 
 def built_ins(kind: Kind) -> Mapping[str, Any]:
@@ -81,7 +79,7 @@ def built_ins(kind: Kind) -> Mapping[str, Any]:
     if kind.table:
         table: Mapping[str, Any] = getattr(module, kind.table)
         return table
-    return LazyClasses({name: f"{kind.package}:{name}" for name in module.__all__})
+    return lazy_classes({name: f"{kind.package}:{name}" for name in module.__all__})
 
 
 @cache
