@@ -52,11 +52,14 @@ def chunks_of(
     chunker: object,
     question: str | None,
     divide: Callable[[Document], Iterable[Chunk]],
+    within: tuple[Document, int] | None = None,
 ) -> tuple[Chunk, ...]:
     """Returns the chunks of a document; `divide` makes those of a document, or of a single file.
 
-    `question` is None if the chunker does not take it.
+    `question` is None if the chunker does not take it. `within` is a collection that contains the
+    document, with the document's offset: the chunks are then those of the collection.
     """
+    whole, offset = within or (document, 0)
 
     def key(fingerprint: Fingerprint) -> CacheKey | None:
         if document.members or (identity := fingerprint(chunker, ())) is None:
@@ -69,11 +72,17 @@ def chunks_of(
             file = member_document(document, number)
             # Kept now, since the segment's key would have to build the file's document again.
             document.memo(("content", number), partial(content_of, file))
-            for chunk in chunks_of(file, chunker, question, divide):
-                yield Chunk(document, chunk.start + member.start, chunk.end + member.start)
+            yield from chunks_of(file, chunker, question, divide, (document, member.start))
 
-    make = divide_files if document.members else partial(divide, document)
-    return _noted(document, _chunk_codec(document), (memo_key(chunker), question), key, make)
+    def divide_document() -> Iterable[Chunk]:
+        chunks = divide(document)
+        if within is None:
+            return chunks
+        return (Chunk(whole, chunk.start + offset, chunk.end + offset) for chunk in chunks)
+
+    make = divide_files if document.members else divide_document
+    codec, memo = _chunk_codec(whole, offset), (memo_key(chunker), question)
+    return _noted(document, codec, memo, key, make)
 
 
 def passages_of(
@@ -206,16 +215,19 @@ def _chunk_fields(document: Document, chunks: Sequence[Chunk]) -> dict[str, JSON
     return {"document": content_of(document), "chunks": spans_hash(document, chunks)}
 
 
-def _chunk_codec(document: Document) -> Codec[_NotedChunks]:
+def _chunk_codec(document: Document, offset: int) -> Codec[_NotedChunks]:
+    """Returns the codec of chunks; packed spans are relative to an offset in the document."""
+
     def pack(noted: _NotedChunks) -> Index:
         notes: Index = {"notes": [*noted.notes]} if noted.notes else {}
-        return {"spans": spans(noted.chunks), **notes}
+        return {"spans": spans(noted.chunks) - offset, **notes}
 
     def unpack(packed: Index) -> _NotedChunks:
-        offsets: Any = packed["spans"]
+        relative: Any = packed["spans"]
         notes: Any = packed.get("notes", ())
         # No check: the spans were checked before they were packed, and the cache verifies files.
-        return _NotedChunks(tuple(map(Chunk, repeat(document), *offsets.T.tolist())), notes)
+        bounds = (relative + offset).T.tolist()
+        return _NotedChunks(tuple(map(Chunk, repeat(document), *bounds)), notes)
 
     return Codec("chunks", pack, unpack)
 
