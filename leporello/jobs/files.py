@@ -175,14 +175,10 @@ class JobFiles:
                 (failures if row.failed else predictions).write(row.lines[0])
                 statistics.write(row.lines[2])
                 summary.add(row.statistics)
-                self._write_traceback(row)
-
-    def _write_traceback(self, row: FinishedRow) -> None:
-        """Writes the traceback of a failure; equal tracebacks are in one file."""
-        if row.lines[3] and row.failure:
-            path = self.folder / row.failure["traceback"]
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(row.lines[3])
+                if row.lines[3] and row.failure:  # equal tracebacks are in one file
+                    path = self.folder / row.failure["traceback"]
+                    path.parent.mkdir(exist_ok=True)
+                    path.write_bytes(row.lines[3])
 
     def write_metrics(self, row: Mapping[str, JSON], *, limit: int | None, complete: bool) -> None:
         """Writes metrics.json; marks the results as up to date if every shard is finished."""

@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -105,14 +106,13 @@ def write_mark(folder: Path, mark: Mapping[str, JSON]) -> None:
 def read_mark(folder: Path) -> dict[str, Any]:
     """Returns the mark of results; empty if it is missing or was changed."""
     path = folder / MERGED
-    try:
-        mark = read_json(path) if path.exists() else {}
-    except UserError:
-        mark = {_SUM: ""}
-    fields = dict(mark) if isinstance(mark, dict) else {_SUM: ""}
-    # Runs of earlier versions have no checksum, and must remain readable.
-    if fields.keys() <= _OLD or fields.pop(_SUM, None) == digest(fields):
-        return fields
+    if not path.exists():
+        return {}
+    with suppress(UserError, AttributeError):  # not JSON, or not an object
+        fields: dict[str, Any] = read_json(path)
+        # Runs of earlier versions have no checksum, and must remain readable.
+        if fields.keys() <= _OLD or fields.pop(_SUM, None) == digest(fields):
+            return fields
     # A changed mark could claim any results, and they are cheap to merge again from the stores.
     _log.warning("%s: changed since it was written; the results that it lists are redone", path)
     return {}

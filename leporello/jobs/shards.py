@@ -83,10 +83,20 @@ def layout_of(task: Task, name: str, key: JSON = None) -> Iterator[DocumentRows]
     A task that is not `Sharded` is iterated, which opens all of its documents and checks that ids
     are unique. Its complete layout is cached under `key`, JSON that determines the examples.
     """
-    if _is_sharded(task):
-        return _sharded_layout(task, name)
-    documents = _iterated_layout(task, name)
-    return documents if key is None else cached_documents(key, documents)
+    if not _is_sharded(task):
+        documents = (
+            DocumentRows(len(group), len(group[0].document.text.encode(errors="surrogatepass")))
+            for _, group in by_document(examples_of(task, name))
+        )
+        yield from documents if key is None else cached_documents(key, documents)
+        return
+    sharded: Any = task
+    with task_errors(name):
+        for document in sharded.layout():
+            if not isinstance(document, DocumentRows) or document.examples < 1:
+                text = f"{document!r:.80}, not a DocumentRows with examples"
+                raise UserError(f"task {name!r} yields a layout with {text}")
+            yield document
 
 
 def _is_sharded(task: Task) -> bool:
@@ -97,21 +107,6 @@ def _is_sharded(task: Task) -> bool:
         next((i for i, c in enumerate(type(task).__mro__) if name in vars(c)), -1) for name in names
     )
     return isinstance(task, Sharded) and examples >= max(layout, examples_of)
-
-
-def _sharded_layout(task: Any, name: str) -> Iterator[DocumentRows]:  # noqa: ANN401 -- Task and Sharded
-    with task_errors(name):
-        for document in task.layout():
-            if not isinstance(document, DocumentRows) or document.examples < 1:
-                text = f"{document!r:.80}, not a DocumentRows with examples"
-                raise UserError(f"task {name!r} yields a layout with {text}")
-            yield document
-
-
-def _iterated_layout(task: Task, name: str) -> Iterator[DocumentRows]:
-    for _, examples in by_document(examples_of(task, name)):
-        text = examples[0].document.text
-        yield DocumentRows(len(examples), len(text.encode("utf-8", "surrogatepass")))
 
 
 class TaskReader:
@@ -153,7 +148,12 @@ class TaskReader:
         return tuple(islice(examples, document.examples))
 
     def _documents(self, shard: Shard) -> Iterator[tuple[Example, ...]]:
-        examples = self._examples(shard)
+        first = shard.first_example
+        if self._is_sharded:
+            read = partial(self._task.examples_of, shard.documents, shard.first_document)
+            examples = checked(read, self._name)
+        else:
+            examples = self._forward.items(range(first, first + shard.examples))
         ids: set[str] = set()
         for document in shard.documents:
             on_document = tuple(islice(examples, document.examples))
@@ -169,10 +169,3 @@ class TaskReader:
                     " counted, so its data have changed; run again"
                 )
             yield on_document
-
-    def _examples(self, shard: Shard) -> Iterator[Example]:
-        if self._is_sharded:
-            read = partial(self._task.examples_of, shard.documents, shard.first_document)
-            return checked(read, self._name)
-        first = shard.first_example
-        return self._forward.items(range(first, first + shard.examples))

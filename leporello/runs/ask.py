@@ -225,13 +225,19 @@ class Session:
         for question, _ in questions:
             if not isinstance(question, str):
                 raise UserError(f"a question is a text, got {question!r:.80}")
-        with self._lock:
-            examples = [
-                Example(f"q{n}", self.document, question=question, schema=schema)
-                for n, (question, schema) in enumerate(questions)
-            ]
-            finished = self._finished(examples, listener) if examples else []
-            return [*map(self._answer, examples, finished)]
+        examples = [
+            Example(f"q{n}", self.document, question=question, schema=schema)
+            for n, (question, schema) in enumerate(questions)
+        ]
+        with self._lock, ExitStack() as stack:
+            if listener is None and examples:
+                bar = stack.enter_context(Progress(f"asking {self.document.id}", len(examples)))
+                listener = Listener(bar.take)
+            # All questions form one shard, so that they share retrieval and batches. No second
+            # engine answers programs, agents or libraries (decision 43).
+            readers = BatchReaders(self.stages, self._cache)
+            rounds = Rounds(readers, MemoryStore(), listener or Listener())
+            return [*map(self._answer, examples, rounds.run(examples))]
 
     def select(self, question: str) -> tuple[tuple[CitedPassage, ...], Coverage]:
         """Returns the passages that are selected for a question, best first, and the coverage.
@@ -290,18 +296,6 @@ class Session:
                 "the document does not look English, and the reader supports only English: choose"
                 " another one with --model or --pipeline (`list pipelines`)"
             )
-
-    def _finished(
-        self, examples: Sequence[Example], listener: Listener | None
-    ) -> list[FinishedRow]:
-        with ExitStack() as stack:
-            if listener is None:
-                bar = stack.enter_context(Progress(f"asking {self.document.id}", len(examples)))
-                listener = Listener(bar.take)
-            # All questions form one shard, so that they share retrieval and batches. No second
-            # engine answers programs, agents or libraries (decision 43).
-            readers = BatchReaders(self.stages, self._cache)
-            return Rounds(readers, MemoryStore(), listener).run(examples)
 
 
 def ask(

@@ -117,7 +117,9 @@ class JobGroup:
                 supervised=self.context.supervised,
             ) as executor:  # fmt: skip
                 self._find_sizes(executor, check)
-                self._budgets = self._shared_budgets(executor.workers)
+                for role, reader in self._stages[0].readers.items():
+                    if isinstance(reader, SharesLimits):
+                        self._budgets[role] = SharedBudget(reader.budget, executor.workers)
                 for result in executor.run(self._orders(progress, retry=retry), report):
                     self._record(result)
             self._clock["working"] = time.monotonic() - start - self._clock["starting"]
@@ -127,11 +129,6 @@ class JobGroup:
                 f"the data of task {job.task.name!r} changed while the run was reading them;"
                 " run with --update to repeat the affected examples"
             )
-
-    def _shared_budgets(self, workers: int) -> dict[str, SharedBudget]:
-        readers = self._stages[0].readers.items()
-        sharing = {role: reader for role, reader in readers if isinstance(reader, SharesLimits)}
-        return {role: SharedBudget(reader.budget, workers) for role, reader in sharing.items()}
 
     def _find_sizes(self, executor: Executor, check: Callable[[], None]) -> None:
         """Finds the batch sizes once, before the first shard, as results depend on them."""

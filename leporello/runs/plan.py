@@ -23,7 +23,7 @@ from leporello.core.records import Chunk, Example, Read
 from leporello.engine.active_example import first_reads
 from leporello.engine.enriching import passage_stages
 from leporello.engine.failures import ExampleError
-from leporello.engine.selection import Selection, by_document, select_document
+from leporello.engine.selection import by_document, select_document
 from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
@@ -213,15 +213,10 @@ class _JobCounter:
             examples = [example for example in group if not example.fault][:_EXAMPLES]
             selections = select_document(self.stages, examples)
             for example, selection in zip(examples, selections, strict=True):
-                reads = self._first_reads(example, selection)
+                reads: Sequence[Read] = ()
+                with suppress(ExampleError):  # it reads nothing
+                    reads = first_reads(self.stages, example, selection)
                 self._reads.append((len(reads), sum(map(self._size, reads))))
-
-    def _first_reads(self, example: Example, selection: Selection | ExampleError) -> Sequence[Read]:
-        """Returns the first reads of an example; an empty list if it fails."""
-        try:
-            return first_reads(self.stages, example, selection)
-        except ExampleError:
-            return []
 
     def _size(self, read: Read) -> int:
         """Returns the tokens of a rendered read; 0 if the reader cannot render it."""
