@@ -6,26 +6,31 @@ PIPELINE/TASK/.merged.json             numbers and checksums of these results
 """
 
 import json
+import logging
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from leporello.core.errors import UserError
-from leporello.core.files import atomically, read_json, read_rows, write_json
+from leporello.core.files import atomically, read_json, read_rows, sha256, write_json
+from leporello.core.hashing import digest
 from leporello.core.passages import from_table
 from leporello.core.records import JSON, Chunk, Document
 from leporello.engine.database import FORM, StoreCounts, counts_in, finished_in, passages_in
 from leporello.engine.results.finished import TRACEBACKS, ExampleStatistics, FinishedRow
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.manifest import MERGED, changed, check_results, checksums, read_mark, write_mark
 from leporello.jobs.results import Summary
 
 RESULTS = ("predictions.jsonl", "failures.jsonl", "statistics.jsonl")
 METRICS_FILE = "metrics.json"
+_MERGED = ".merged.json"
+_SUM = "sum"  # key of the checksum of a mark
+_OLD = {"limit", "shards", "examples", "failures"}  # keys of older marks, without a checksum
 _STORE = ".sqlite"
+_log = logging.getLogger("leporello")
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,41 @@ class JobFiles:
     @property
     def mark(self) -> Mapping[str, Any]:
         """Numbers and checksums of the results; empty if they are out of date or incomplete."""
-        return read_mark(self.folder)
+        path = self.folder / _MERGED
+        if not path.exists():
+            return {}
+        with suppress(UserError, AttributeError):  # not JSON, or not an object
+            fields: dict[str, Any] = read_json(path)
+            # Runs of earlier versions have no checksum, and must remain readable.
+            if fields.keys() <= _OLD or fields.pop(_SUM, None) == digest(fields):
+                return fields
+        # A changed mark could claim any results, and they are cheap to merge again from the stores.
+        _log.warning("%s: changed since it was written; the results that it lists are redone", path)
+        return {}
+
+    def write_mark(self, numbers: Mapping[str, JSON]) -> None:
+        """Marks the results as up to date, with their numbers and checksums."""
+        mark: dict[str, JSON] = {**numbers, "sha256": self._checksums((*RESULTS, METRICS_FILE))}
+        write_json(self.folder / _MERGED, {**mark, _SUM: digest(mark)}, indent=None)
+
+    def _checksums(self, names: Iterable[str]) -> dict[str, JSON]:
+        """Returns the SHA-256 of results by name; empty for missing files."""
+        paths = {name: self.folder / name for name in names}
+        return {name: sha256(path) if path.is_file() else "" for name, path in paths.items()}
+
+    def changed(self, *names: str) -> str:
+        """Returns the first result that changed since the run wrote it; empty without one."""
+        hashes = self.mark.get("sha256", {})
+        sums = self._checksums(name for name in names if name in hashes)
+        return next((name for name, checksum in sums.items() if checksum != hashes[name]), "")
+
+    def check(self, *names: str) -> None:
+        """Raises UserError if a result of a finished run is missing or was changed."""
+        if name := self.changed(*names):
+            raise UserError(
+                f"{self.folder / name}: is missing, or changed since the run wrote it; run the same"
+                " command again, which restores it from the stores without any read"
+            )
 
     @property
     def is_merged(self) -> bool:
@@ -93,11 +132,11 @@ class JobFiles:
 
     def unmark(self) -> None:
         """Marks the results as out of date, before a store changes, which a kill may interrupt."""
-        (self.folder / MERGED).unlink(missing_ok=True)
+        (self.folder / _MERGED).unlink(missing_ok=True)
 
     def unmark_changed(self) -> None:
         """Marks the results as out of date if any is missing, or changed since it was written."""
-        if changed(self.folder, *RESULTS, METRICS_FILE):
+        if self.changed(*RESULTS, METRICS_FILE):
             self.unmark()
 
     # -- finished examples -------------------------------------------------------------------
@@ -105,7 +144,7 @@ class JobFiles:
     def statistics(self) -> Iterator[ExampleStatistics]:
         """Yields the statistics of all finished examples, in the order of the task."""
         if self.is_merged:
-            check_results(self.folder, "statistics.jsonl")
+            self.check("statistics.jsonl")
             rows = read_rows(self.folder / "statistics.jsonl")
             yield from map(ExampleStatistics.from_row, rows)
         else:
@@ -120,7 +159,7 @@ class JobFiles:
         if not self.is_merged:
             yield from self.rows()
             return
-        check_results(self.folder, *RESULTS)
+        self.check(*RESULTS)
         has_stores = bool(self.stored_shards())  # a run of version 0.2 has none, and no reads
         stored = ((row.number, row.lines[1]) for row in self.rows())
         with ExitStack() as stack:
@@ -132,7 +171,7 @@ class JobFiles:
                 if number != example.number:
                     raise UserError(
                         f"{self.stores}: lacks the example {example.id!r}; delete"
-                        f" {self.folder / MERGED} and run the same command again"
+                        f" {self.folder / _MERGED} and run the same command again"
                     )
                 failed = example.failure is not None
                 first = next(failures if failed else predictions)
@@ -159,7 +198,7 @@ class JobFiles:
 
     def results(self) -> list[Path]:
         """Returns the files that the driver writes: all but stores."""
-        names = (MERGED, *RESULTS, METRICS_FILE, "timings.json", "verify.json", TRACEBACKS)
+        names = (_MERGED, *RESULTS, METRICS_FILE, "timings.json", "verify.json", TRACEBACKS)
         return [self.folder / name for name in names]
 
     def merge(self, summary: Summary, rows: Iterable[FinishedRow]) -> None:
@@ -185,13 +224,12 @@ class JobFiles:
         write_json(self.folder / METRICS_FILE, {**row})
         if complete:
             counts = {name: row[name] for name in ("examples", "failures")}
-            hashes: dict[str, JSON] = {**checksums(self.folder, (*RESULTS, METRICS_FILE))}
             # The mark is written last: without it, a merge that was killed is repeated.
-            write_mark(self.folder, {"limit": limit, **counts, "sha256": hashes})
+            self.write_mark({"limit": limit, **counts})
 
     def read(self, name: str) -> Mapping[str, Any]:
         """Returns a result file of one JSON object; empty if the run was killed before."""
-        check_results(self.folder, name)
+        self.check(name)
         path = self.folder / name
         values: Mapping[str, Any] = read_json(path) if path.exists() else {}
         return values

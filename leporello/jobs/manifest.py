@@ -1,14 +1,12 @@
-"""Records of a run: signatures of jobs, the manifest, the resolved config, checksums of results.
+"""Records of a run: signatures of jobs, the manifest, and the resolved config.
 
 A signature contains all inputs that determine the results, as JSON that can be compared.
 """
 
-import logging
 import platform
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,8 +22,7 @@ from leporello.config import PipelineSpec, Spec, TaskSpec
 from leporello.config.metrics import metrics_of, specs_of
 from leporello.core import __version__
 from leporello.core.errors import UserError
-from leporello.core.files import read_json, sha256, write_json
-from leporello.core.hashing import digest
+from leporello.core.files import write_json
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON
 from leporello.core.yaml.scalars import write_yaml
@@ -38,10 +35,6 @@ _LIBRARIES = (
     "faiss-cpu", "numpy", "scikit-learn", "sentence-transformers", "skops", "tokenizers", "torch",
     "transformers",
 )  # fmt: skip
-_log = logging.getLogger("leporello")
-MERGED = ".merged.json"  # file beside the results, with their numbers and checksums
-_SUM = "sum"
-_OLD = {"limit", "shards", "examples", "failures"}  # keys of older marks, without a checksum
 
 
 def write_manifest(
@@ -90,48 +83,6 @@ def _git_revision() -> str:
     except OSError:  # git is not installed
         return ""
     return process.stdout.strip()
-
-
-def checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Returns the SHA-256 of files by name, which shows changes; empty for missing files."""
-    paths = {name: folder / name for name in names}
-    return {name: sha256(path) if path.is_file() else "" for name, path in paths.items()}
-
-
-def write_mark(folder: Path, mark: Mapping[str, JSON]) -> None:
-    """Writes the mark of results, which lists their contents, with a checksum."""
-    write_json(folder / MERGED, {**mark, _SUM: digest({**mark})}, indent=None)
-
-
-def read_mark(folder: Path) -> dict[str, Any]:
-    """Returns the mark of results; empty if it is missing or was changed."""
-    path = folder / MERGED
-    if not path.exists():
-        return {}
-    with suppress(UserError, AttributeError):  # not JSON, or not an object
-        fields: dict[str, Any] = read_json(path)
-        # Runs of earlier versions have no checksum, and must remain readable.
-        if fields.keys() <= _OLD or fields.pop(_SUM, None) == digest(fields):
-            return fields
-    # A changed mark could claim any results, and they are cheap to merge again from the stores.
-    _log.warning("%s: changed since it was written; the results that it lists are redone", path)
-    return {}
-
-
-def changed(folder: Path, *names: str) -> str:
-    """Returns the first of these results that changed since the run wrote it; empty without one."""
-    hashes = read_mark(folder).get("sha256", {})
-    sums = checksums(folder, (name for name in names if name in hashes))
-    return next((name for name, checksum in sums.items() if checksum != hashes[name]), "")
-
-
-def check_results(folder: Path, *names: str) -> None:
-    """Raises UserError if a result of a finished run is missing or was changed."""
-    if name := changed(folder, *names):
-        raise UserError(
-            f"{folder / name}: is missing, or changed since the run wrote it; run the same command"
-            " again, which restores it from the stores without any read"
-        )
 
 
 def job_signature(

@@ -20,9 +20,10 @@ from leporello.engine.limits import Limits
 from leporello.engine.progress import Progress
 from leporello.engine.results.finished import prediction_from_row
 from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 from leporello.jobs.interrupts import Interrupts
 from leporello.jobs.jobs import Job, RunContext, changes, finished_beside, job_directory, prepare
-from leporello.jobs.manifest import check_results, write_manifest
+from leporello.jobs.manifest import write_manifest
 from leporello.jobs.options import RunOptions, takes
 from leporello.jobs.results import Result, result_tables
 from leporello.runs.job_group import JobGroup, job_groups
@@ -98,9 +99,9 @@ class Run:
 
     def predictions(self, pipeline: str, task: str) -> Iterator[Prediction]:
         """Yields the predictions of one pipeline on one task, in task order."""
-        folder = RunDirectory(self.directory).results(pipeline, task)
-        check_results(folder, "predictions.jsonl")
-        return map(prediction_from_row, read_rows(folder / "predictions.jsonl"))
+        files = JobFiles(RunDirectory(self.directory), pipeline, task)
+        files.check("predictions.jsonl")
+        return map(prediction_from_row, read_rows(files.folder / "predictions.jsonl"))
 
 
 def _check_failures(max_failures: float | None, progress: Progress) -> None:

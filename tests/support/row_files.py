@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from leporello.jobs.manifest import checksums, read_mark, write_mark
+from leporello.jobs.directory import RunDirectory
+from leporello.jobs.files import JobFiles
 
 
 def json_lines(rows: Iterable[Any]) -> bytes:
@@ -25,5 +26,5 @@ def write_rows(path: Path, *rows: Any) -> Path:
 
 def reseal(folder: Path) -> None:
     """Updates the checksums of the results in a folder."""
-    mark = read_mark(folder)
-    write_mark(folder, {**mark, "sha256": {**checksums(folder, mark["sha256"])}})
+    files = JobFiles(RunDirectory(folder.parents[1]), folder.parent.name, folder.name)
+    files.write_mark(files.mark)

@@ -13,7 +13,6 @@ from leporello.config.suites import Suite, SuiteSubmission
 from leporello.core.errors import UserError, did_you_mean, few
 from leporello.core.files import check_own, read_rows
 from leporello.core.table import csv_text
-from leporello.jobs.manifest import check_results
 
 _COLUMNS = ("Task", "ID", "Prediction")
 _NOT_AVAILABLE = "!@#$%^&*()"  # the scripts read this text as a missing value
@@ -129,7 +128,7 @@ def _predictions(job: FinishedJob) -> tuple[dict[str, str], tuple[str, ...]]:
     if not all(file.exists() for file in files):
         place = job.run.directory.path
         raise UserError(f"{place}: {job.name} is not finished; complete the run first")
-    check_results(folder, *(file.name for file in files))
+    job.files.check(*(file.name for file in files))
     predictions = {row["id"]: row["prediction"] for row in read_rows(files[0])}
     failed = tuple(row["id"] for row in read_rows(files[1]))
     return predictions | dict.fromkeys(failed, ""), failed
