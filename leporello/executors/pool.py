@@ -127,17 +127,12 @@ class Pool:
 
     def __init__(self, place: Workplace, check: Callable[[], None]) -> None:
         """Prepares the pool; workers start with the first orders. See `executor_for`."""
-        self._place, self._check = place, check
+        self._place, self._check, self.workers = place, check, place.workers
         self._workers: list[PoolWorker] = []
         self._orders: Iterator[ShardOrder] = iter(())
         self._queue: deque[ShardOrder] = deque()
         self._idle_deaths = 0  # consecutive workers that died without an order
         self._ending: Stopped | UserError | None = None
-
-    @property
-    def workers(self) -> int:
-        """Maximum number of workers."""
-        return self._place.workers
 
     def __enter__(self) -> Self:
         return self

@@ -29,7 +29,12 @@ def connected(placement: Placement, modules: Callable[[Path], list[str]]) -> Ite
     import ray
 
     if ray.is_initialized():  # its caller shuts it down
-        _check_connected(placement)
+        address = ray.get_runtime_context().gcs_address
+        if placement.address not in ("", "auto", address):
+            raise UserError(
+                f"this process is connected to Ray at {address}, but address is"
+                f" {placement.address}; omit the address, or call ray.shutdown() first"
+            )
         yield
         return
     with TemporaryDirectory() as folder:
@@ -83,17 +88,6 @@ def _connect(placement: Placement, modules: list[str]) -> None:
     finally:
         if handler is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)  # Ray has replaced it
-
-
-def _check_connected(placement: Placement) -> None:
-    import ray
-
-    connected = ray.get_runtime_context().gcs_address
-    if placement.address not in ("", "auto", connected):
-        raise UserError(
-            f"this process is connected to Ray at {connected}, but address is"
-            f" {placement.address}; omit the address, or call ray.shutdown() first"
-        )
 
 
 # -- capacity --------------------------------------------------------------------------------
