@@ -36,7 +36,8 @@ def parse_override(text: str) -> Override:
     parts = tuple(path.strip().split("."))
     secret = is_secret_name(parts[-1])
     text = f"{path}=…" if secret else text
-    if not equals or not all(parts) or parts[0] not in SETTABLE or parts == ("readers",):
+    has_role = parts[0] != "readers" or "".join(parts[1:2]).isidentifier()
+    if not equals or not all(parts) or parts[0] not in SETTABLE or not has_role:
         hint = likely(parts[0], SETTABLE) if equals and parts[0] not in SETTABLE else ""
         keys = ", ".join(SETTABLE)
         form = "must be PATH=VALUE with a path such as retriever.k or readers.ROLE"

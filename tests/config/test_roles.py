@@ -66,3 +66,9 @@ def test_faults_are_reported_with_their_line(tmp_path: Path, keys: str, message:
         _points(tmp_path, f"  mine: {{{keys}}}")
     assert message in str(raised.value)
     assert "mine.yaml:2" in str(raised.value)
+
+
+@pytest.mark.parametrize("override", ["readers={words: Lead}", "readers.a b=Lead"])
+def test_set_changes_one_reader(override: str) -> None:
+    with pytest.raises(ConfigError, match=r"with a path such as retriever\.k or readers\.ROLE"):
+        load_config(overrides=[override], names=["lead"])
