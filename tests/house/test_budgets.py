@@ -11,8 +11,8 @@ from command_line import ROOT
 
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
-    "product lines": 72_300,
-    "product modules": 469,
+    "product lines": 71_500,
+    "product modules": 466,
     "test lines": 38_000,
     "words of docs": 20_000,
 }
