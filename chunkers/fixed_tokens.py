@@ -51,15 +51,17 @@ class FixedTokens:
         text = document.text
         starts, ends = document.tokens(tokenizer(self.tokenizer)).T
         # Byte-level tokenizers split an emoji or a Chinese character into several tokens.
-        is_first = starts >= np.maximum.accumulate(np.append(0, ends))[:-1]
+        is_first = np.ones(len(starts), np.bool_)
+        is_first[1:] = starts[1:] >= np.maximum.accumulate(ends)[:-1]
         if self.tokenizer != "words":  # words never consist of white space
             is_first &= ~document.memo(white_mask, lambda: white_mask(text))[starts]
-        cuts = np.append(is_first.nonzero()[0], len(starts))
-        if len(cuts) == 1 and text.strip():
-            cuts = np.array([0, len(starts)])
-        offsets = np.append(starts, 0)[cuts[:-1]]
+        before = is_first.nonzero()[0]
+        offsets = starts[before]
+        if not len(before) and text.strip():
+            before, offsets = np.zeros((2, 1), np.int64)
         offsets[:1] = len(text) - len(text.lstrip())
-        return Units(text, offsets, cuts[:-1], cuts[1:])
+        through = np.append(before, len(starts))[1:]
+        return Units(text, offsets, before, through)
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,7 @@ class Pool:
                 order = worker.orders.pop(answer.shard)
                 if answer.outcome == "failed":
                     self._end(UserError(answer.error))
-                elif answer.outcome == "spent":  # last, with what other workers leave of the budget
+                elif answer.outcome == "spent":  # last, with the rest of the budget
                     self._orders = itertools.chain(self._orders, [order])
                 yield answer
             elif kind == "died":

@@ -56,7 +56,9 @@ def _finish_killed(line: list[str], out: Path, stride: int, moments: random.Rand
                     process.wait()
             _, errors = process.communicate()
         finished, expected = (
-            len([*run.glob("*/lamps/metrics.json")]) for run in (out, out.with_name("expected"))
+            # The last file that a run writes, after the metrics.
+            len([*run.glob("*/lamps/.merged.json")])
+            for run in (out, out.with_name("expected"))
         )
         if finished == expected:
             return kills  # complete: the same command would only run failed examples again

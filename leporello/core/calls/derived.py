@@ -59,7 +59,7 @@ def chunks_of(
     `question` is None if the chunker does not take it. `within` is a collection that contains the
     document, with the document's offset: the chunks are then those of the collection.
     """
-    whole, offset = within or (document, 0)
+    collection, offset = within or (document, 0)
 
     def key(fingerprint: Fingerprint) -> CacheKey | None:
         if document.members or (identity := fingerprint(chunker, ())) is None:
@@ -78,10 +78,10 @@ def chunks_of(
         chunks = divide(document)
         if within is None:
             return chunks
-        return (Chunk(whole, chunk.start + offset, chunk.end + offset) for chunk in chunks)
+        return (Chunk(collection, chunk.start + offset, chunk.end + offset) for chunk in chunks)
 
     make = divide_files if document.members else divide_document
-    codec, memo = _chunk_codec(whole, offset), (memo_key(chunker), question)
+    codec, memo = _chunk_codec(collection, offset), (memo_key(chunker), question)
     return _noted(document, codec, memo, key, make)
 
 

@@ -172,6 +172,14 @@ def test_without_passages_the_output_is_unanswerable(reader: Embedded) -> None:
     assert output.score <= -1e9
 
 
+def test_a_refusal_is_never_sure() -> None:
+    """The document may have the answer in other words."""
+    reader = Embedded(threshold=-2.0, unanswerable="unanswerable")
+    [output] = reader.read([Read(HALVES, "Which colour has the moon of Mars?")])
+    assert output.text == "unanswerable"
+    assert output.probability == 0.75
+
+
 @pytest.mark.skipif(not has_int8_units(), reason="the processor has no units for 8 bits")
 def test_answers_in_8_bits_are_those_in_32_bits(reader: Embedded) -> None:
     """Scores differ by tenths; a processor without units computes in 32 bits."""
