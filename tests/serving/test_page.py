@@ -65,7 +65,9 @@ def _page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
             subprocess.Popen(serve, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
         )
         playwright = stack.enter_context(sync_api.sync_playwright())
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # A key pressed faster than by a person would meet the animated scroll of the one before it.
+        flags = ["--no-sandbox", "--disable-smooth-scrolling"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
         page, errors = browser.new_page(), []
         page.on("console", lambda message: errors.append(message.text))
         page.on("pageerror", lambda error: errors.append(str(error)))
