@@ -251,13 +251,16 @@ def warn_of_reuse(
     Takes classes with their parameters. `root` is the cache, None if the command uses none; a
     `resumed` run reuses results without it.
     """
-    path = root and root / _UNDECLARED
+    # `depends_on = ()` counts, as it states the absence of such files. Results of a class that is
+    # not repeatable are never reused.
+    undeclared = [
+        cls
+        for cls in dict.fromkeys(chain.from_iterable(classes_of(*stage) for stage in stages))
+        if not (is_own(cls.__module__) or hasattr(cls, "depends_on")) and is_repeatable(cls)
+    ]
+    path = root / _UNDECLARED if root and undeclared else None
     earlier = [*appended_rows(path)] if path else []
-    for cls in dict.fromkeys(chain.from_iterable(classes_of(*stage) for stage in stages)):
-        # `depends_on = ()` counts, as it states the absence of such files. Results of a class that
-        # is not repeatable are never reused.
-        if is_own(cls.__module__) or hasattr(cls, "depends_on") or not is_repeatable(cls):
-            continue
+    for cls in undeclared:
         row = {"class": public_name(cls) or cls.__qualname__, "source": source_hash(cls)}
         if resumed or row in earlier:
             _warn_of_reuse(row["class"])
