@@ -114,7 +114,7 @@ def _ends(pieces: Units, borders: Sequence[Sequence[int]], size: int) -> Iterato
     import numpy as np
 
     before = np.append(pieces.before, pieces.through[-1:])
-    with_tokens = pieces.starts[np.diff(before) > 0].tolist()
+    with_tokens = pieces.starts[np.diff(pieces.through, prepend=0) > 0].tolist()
     levels = [*filter(None, borders), with_tokens]
 
     def split(start: int, end: int, level: int) -> Iterator[int]:
