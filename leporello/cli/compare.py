@@ -1,8 +1,7 @@
-"""Verbs that compare, report and watch runs: `compare`, `report`, `watch` and `table`."""
+"""Verbs that compare and report runs: `compare`, `report` and `table`."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -12,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from leporello.cli.options import (
-    AsJson,
     ConfigFiles,
     Data,
-    RunAt,
     RunsAt,
     out_option,
     print_json,
@@ -116,50 +113,16 @@ def report(
     ] = 100,
     task: Tasks = None,
     baseline: Baseline = "",
-    section: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--section",
-            metavar="ways|curves|lengths|FILE.py:CLASS|YAML",
-            help="Show this section, open, below the examples. May be given several times.",
-        ),
-    ] = None,
     data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
 ) -> None:
     """Write one HTML file about finished runs: who wins, lost answers and every example."""
     from leporello.report import report as write_report
 
     with waiting("writing the report"):
-        page = write_report(
-            runs, out, inputs=inputs, tasks=task or (), baseline=baseline, sections=section or ()
-        )
+        page = write_report(runs, out, inputs=inputs, tasks=task or (), baseline=baseline)
     for note in page.notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"{page.path}: {counted(page.examples, 'example')}, {size_text(page.bytes)}")
-
-
-def watch(run: RunAt, as_json: AsJson = False) -> None:
-    """Show the progress of a run in another terminal until it ends."""
-    from rich.live import Live
-
-    from leporello.cli.display.plan import watched
-    from leporello.runs.watch import Watch
-
-    watched_run, console = Watch(run), stdout()
-    if as_json:
-        jobs = [{**asdict(job), "seconds_left": job.seconds_left} for job in watched_run.look()]
-        print_json({"running": watched_run.running, "jobs": jobs})
-        return
-    if not console.is_terminal:
-        console.print(watched(console, watched_run.look(), running=watched_run.running))
-        return
-    with Live(console=console, auto_refresh=False) as live:
-        while True:
-            running = watched_run.running  # read first, so that the last update shows the end
-            live.update(watched(console, watched_run.look(), running=running), refresh=True)
-            if not running:
-                return
-            time.sleep(2)
 
 
 def table(

@@ -1,4 +1,4 @@
-"""Verbs that exchange files with other programs: `export`, `track`, `fetch` and `submit`."""
+"""Verbs that exchange files with other programs: `export`, `fetch` and `submit`."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -31,29 +31,6 @@ def export(
     write = {"parquet": write_parquet, "trec": write_trec, "pan": write_pan}[form]
     for path in write(run, out or run / "export"):
         typer.echo(path)
-
-
-def track(
-    run: RunAt,
-    *,
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to", metavar="mlflow|wandb|FILE.py:CLASS|YAML", help="Send the run to this tracker."
-        ),
-    ],
-    project: Annotated[
-        str,
-        typer.Option(
-            "--project", help="Use this project (wandb) or experiment (mlflow) of the tracker."
-        ),
-    ] = "leporello",
-) -> None:
-    """Send the scores and files of a run to MLflow, Weights & Biases or your own tracker."""
-    from leporello.analysis.export.trackers import track as track_run
-
-    for name in track_run(run, to, project=project):
-        typer.echo(name)
 
 
 def fetch(

@@ -335,6 +335,4 @@ METRIC = Kind("metric", "leporello.metrics", ("statistics", "aggregate"), table=
 BACKEND = Kind(
     "backend", "leporello.readers.backends.backend", ("check", "load", "write"), table="BACKENDS"
 )
-TRACKER = Kind("tracker", "leporello.analysis.export.trackers", ("track",), table="TRACKERS")
-SECTION = Kind("report_section", "leporello.report.sections", ("section",), table="SECTIONS")
-ALL_KINDS = (*KINDS.values(), LOADER, TASK, METRIC, BACKEND, TRACKER, SECTION)
+ALL_KINDS = (*KINDS.values(), LOADER, TASK, METRIC, BACKEND)

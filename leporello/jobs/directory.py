@@ -6,13 +6,12 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from leporello.core.environment.platform import is_alive
 from leporello.core.errors import UserError
 from leporello.core.files import locked, read_json, write_json
 from leporello.core.hashing import digest
@@ -179,13 +178,6 @@ class RunDirectory:
     @property
     def _lock_owner(self) -> Path:
         return self.path / ".lock.holder"
-
-    def runs_here(self) -> bool:
-        """Returns whether the process that last locked the directory is alive on this machine."""
-        with suppress(OSError, ValueError):
-            _, number, _, machine = self._lock_owner.read_text().split()
-            return machine == platform.node() and is_alive(int(number))
-        return False
 
     def _owner(self) -> str:
         """Returns the process that has the lock, and since when."""

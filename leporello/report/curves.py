@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from statistics import fmean, stdev
@@ -28,47 +28,47 @@ _Points = Mapping[str, Sequence[Point]]  # by pipeline
 def curves(comparison: TaskComparison, packed: Packed) -> Iterator[Plot]:
     """Yields all curves that have data; scores are those of the task's first metric."""
     metric, score = next(iter(comparison.metrics.items()))
-    task = packed.task
-    scores = [job.scores[metric] for job in packed.jobs]
+    task, jobs = packed.task, packed.jobs
+    scores = {job.name: job.scores[metric] for job in jobs}
 
     lengths = [None if length is None else max(1, length) for length in packed.lengths]
-    series = _series(packed, (binned(lengths, column) for column in scores))
-    title = f"{score} by length of the document, {task}"
-    yield from _plot(title, series, "characters of the document", score, logarithmic=True)
+    points: _Points = {name: binned(lengths, column) for name, column in scores.items()}
+    title = f"{score} by length of the document, {task}: {_BAND}"
+    yield from _plot(title, points, "characters of the document", score, logarithmic=True)
 
-    positions = ([*map(_percent, job.traces)] for job in packed.jobs)
-    series = _series(packed, map(binned, positions, scores))
-    title = f"{score} by position of the evidence, {task}"
-    yield from _plot(title, series, "position in the document, %", score)
+    points = {j.name: binned([*map(_percent, j.traces)], scores[j.name]) for j in jobs}
+    title = f"{score} by position of the evidence, {task}: {_BAND}"
+    yield from _plot(title, points, "position in the document, %", score)
 
-    series = _series(packed, (tuple(_recall(job.traces)) for job in packed.jobs))
-    title = f"Recall of the evidence by the first k hits, {task}"
-    yield from _plot(title, series, "k", "% of the evidence")
+    points = {job.name: [*_recall(job.traces)] for job in jobs}
+    title = f"Recall of the evidence by the first k hits, {task}: {_BAND}"
+    yield from _plot(title, points, "k", "% of the evidence")
 
-    series = _series(packed, map(_calibration, [job.confidences for job in packed.jobs], scores))
-    places = [point.x for line in series for point in line.points]
+    points = {job.name: _calibration(job.confidences, scores[job.name]) for job in jobs}
+    places = [point.x for line in points.values() for point in line]
     equal = [Point(x, x, x, x) for x in (min(places), max(places))] if places else []
-    title = f"{score} by confidence, equality dotted, {task}"
-    yield from _plot(title, series, "confidence, %", score, dotted=equal)
+    title = f"{score} by confidence, equality dotted, {task}: {_BAND}"
+    yield from _plot(title, points, "confidence, %", score, dotted=equal)
 
     yield from _sweeps(comparison, metric, score)
 
 
-def _series(packed: Packed, points: Iterable[tuple[Point, ...]]) -> list[Series]:
-    return [Series(job.name, line) for job, line in zip(packed.jobs, points, strict=True) if line]
-
-
 def _plot(
     title: str,
-    series: Sequence[Series],
+    points: _Points,
     x: str,
     y: str,
     *,
     logarithmic: bool = False,
     dotted: Sequence[Point] = (),
 ) -> Iterator[Plot]:
-    if series:
-        title = f"{title}: {_BAND}"
+    """Yields a plot of the points by pipeline, if they have several places."""
+    series = [
+        Series(label, tuple(sorted(line, key=lambda point: point.x)))
+        for label, line in points.items()
+        if line
+    ]
+    if len({point.x for line in points.values() for point in line}) > 1:
         yield lines(title, series, x_name=x, y_name=y, logarithmic=logarithmic, dotted=dotted)
 
 
@@ -133,19 +133,7 @@ def _sweeps(comparison: TaskComparison, metric: str, score: str) -> Iterator[Plo
                     points[", ".join([pipeline, *others])].append(_point(value, entry, metric))
         several = {label: line for label, line in points.items() if len({p.x for p in line}) > 1}
         title = f"{score} by {name}, {comparison.task}: with 95 % intervals"
-        yield from _measured(title, several, name, score)
-
-
-def _measured(
-    title: str, points: _Points, x: str, y: str, *, logarithmic: bool = False
-) -> Iterator[Plot]:
-    """Yields a plot of the points by pipeline, if they have several places."""
-    series = [
-        Series(label, tuple(sorted(line, key=lambda point: point.x)))
-        for label, line in points.items()
-    ]
-    if len({point.x for line in points.values() for point in line}) > 1:
-        yield lines(title, series, x_name=x, y_name=y, logarithmic=logarithmic)
+        yield from _plot(title, several, name, score)
 
 
 def _point(x: float, entry: PipelineScores, metric: str) -> Point:
@@ -174,10 +162,10 @@ def length_plots(boards: Sequence[TaskComparison], names: Mapping[str, str]) -> 
         for label, (_, means) in ruler_averages(boards).items()
     }
     title = "mean of RULER's tasks against length"
-    yield from _measured(title, means, _AXIS, "score", logarithmic=True)
+    yield from _plot(title, means, _AXIS, "score", logarithmic=True)
     for (task, score), points in all_series.items():
         title = f"{score} against length, {task}: with 95 % intervals"
-        yield from _measured(title, points, _AXIS, score, logarithmic=True)
+        yield from _plot(title, points, _AXIS, score, logarithmic=True)
 
 
 def ruler_averages(boards: Sequence[TaskComparison]) -> dict[str, tuple[int, dict[int, float]]]:

@@ -13,18 +13,17 @@ from typing import Any
 
 from leporello.analysis.comparison.comparison import compare
 from leporello.analysis.comparison.scores import Draws
-from leporello.analysis.comparison.tables import TaskComparison, tables_of
+from leporello.analysis.comparison.tables import Comparison, TaskComparison, tables_of
 from leporello.analysis.finished import FinishedRun
-from leporello.config.sweeps import spec_of
-from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError, check_list
 from leporello.core.files import atomically, check_own
-from leporello.core.protocols import SECTION
+from leporello.core.table import ResultTable
 from leporello.jobs.directory import RunDirectory
+from leporello.jobs.results import Summary, ways_table
+from leporello.report.curves import curves, effective_lengths, length_plots
 from leporello.report.example_details import JobColumns
 from leporello.report.example_index import Packed, pack
 from leporello.report.plots import middle
-from leporello.report.sections import SECTIONS, ReportData, ReportSection
 from leporello.report.summary import board, short_names
 
 _HERE = Path(__file__).parent
@@ -92,7 +91,6 @@ def report(
     inputs: int = 100,
     tasks: Collection[str] = (),
     baseline: str = "",
-    sections: Sequence[str] = (),
     draws: Draws = Draws(),  # noqa: B008 -- frozen
 ) -> Report:
     """Writes one self-contained HTML file about finished runs.
@@ -106,8 +104,6 @@ def report(
         inputs: Number of examples per task that are shown with the readers' exact inputs.
         tasks: Names of the tasks to show; all if empty.
         baseline: Label of the pipeline that the others are tested against; by default the first.
-        sections: Sections below the examples: names, `./file.py:Class`, or YAML of a mapping with
-            `class`. They are open; without a name, the page has all built-in sections, closed.
         draws: Settings of the resampling.
 
     Raises:
@@ -127,12 +123,7 @@ def report(
              characters=characters, inputs=inputs)
         for task in comparison.boards
     ]  # fmt: skip
-    data = ReportData(paths, comparison, packed, names)
-    all_sections = [*_sections(data, sections)]
-    notes = [
-        *chain.from_iterable(section.notes for _, section in all_sections),
-        *chain.from_iterable(map(_notes, comparison.boards, packed)),
-    ]
+    notes = [*chain.from_iterable(map(_notes, comparison.boards, packed))]
     boards = [*map(board, count(), comparison.boards, packed)]
     page = {
         "title": f"Report on {', '.join(run.resolve().name for run in paths)}",
@@ -141,8 +132,7 @@ def report(
         "has_differences": any(
             task.baseline and len(task.entries) > 1 for task in comparison.boards
         ),
-        "sections": [(name, s) for name, s in all_sections if s.text or s.tables or s.plots],
-        "opened": bool(sections),
+        "sections": [*_sections(comparison, packed, names)],
         "tables": tables_of(comparison),
         "sources": [_source(run) for run in paths],
         "tasks": [(examples.task, examples.index) for examples in packed],
@@ -158,15 +148,29 @@ def report(
     return Report(file, file.stat().st_size, total, tuple(notes))
 
 
-def _sections(data: ReportData, names: Sequence[str]) -> Iterator[tuple[str, ReportSection]]:
-    for place, text in enumerate(names or SECTIONS):
-        maker = spec_of(text, SECTION, "--section").build()
-        with user_code_errors(f"report --section {text}"):
-            section: object = maker.section(data)
-        if not isinstance(section, ReportSection):
-            name = type(maker).__name__
-            raise UserError(f"{name}.section returned {section!r:.80}, not a ReportSection")
-        yield text if text in SECTIONS else f"section-{place}", section
+def _sections(
+    comparison: Comparison, packed: Sequence[Packed], names: Mapping[str, str]
+) -> Iterator[Mapping[str, Any]]:
+    """Yields the sections below the examples: ways of combiners, curves, and scores by length."""
+    boards = comparison.boards
+    ways = [table for table in map(_ways, packed) if table.rows]
+    tasks = zip(boards, packed, strict=True)
+    plots = [plot for board, examples in tasks for plot in curves(board, examples)]
+    by_length = [*length_plots(boards, names)]
+    yield {"title": "Ways", "text": "", "tables": ways, "plots": []}
+    yield {"title": "Curves", "text": "", "tables": [], "plots": plots}
+    yield {"title": "Lengths", "text": effective_lengths(boards), "tables": [], "plots": by_length}
+
+
+def _ways(packed: Packed) -> ResultTable:
+    """Returns a table of the ways that combiners chose to answer."""
+    rows = []
+    for job in packed.jobs:
+        summary = Summary({})
+        for statistics in job.job.files.statistics():
+            summary.add(statistics)
+        rows.append((job.name, summary.ways))
+    return ways_table(f"Ways of {packed.task}", rows)
 
 
 def _jobs(

@@ -154,26 +154,6 @@ def test_an_unknown_class_is_a_fault(tmp_path: Path, name: str, message: str) ->
 
 
 OTHERS = """
-from leporello.report.sections import ReportSection
-
-class Printing:
-    def track(self, job, project):
-        print(project, job.name, sorted(job.numbers)[:1], job.parameters["reader.class"])
-
-class Failing:
-    def track(self, job, project):
-        raise KeyError(project)
-
-class Longest:
-    '''Which answers are longest.'''
-
-    def section(self, data):
-        return ReportSection("Longest answers", text=f"{len(data.packed)} task <b>")
-
-class Blank:
-    def section(self, data):
-        return "nothing"
-
 class Echo:
     '''Returns no answers.'''
 
@@ -187,28 +167,6 @@ class Echo:
     def write(self, model, tokens, decoding, prompts):
         return []
 """
-
-
-def test_a_users_trackers_and_report_sections(install: Install, tmp_path: Path) -> None:
-    module = install("others", OTHERS, trackers="printing = others:Printing")
-    run = tmp_path / "run"
-    leporello("run", "lead", "--task", "sample", "--limit", 2, "--workers", 0, "--out", run)
-    assert (
-        "novels lead on sample ['cut'] Lead"
-        in leporello("track", run, "--to", "printing", "--project", "novels").output
-    )
-    fault = str(leporello("track", run, "--to", f"{module}:Failing").exception)
-    assert f"failed: KeyError: 'leporello' ({module}, line 10)" in fault
-    page = tmp_path / "report.html"
-    report = ("report", run, "--out", page, "--section", "curves", "--section")
-    assert leporello(*report, f"{module}:Longest").exit_code == 0
-    assert "<summary>Longest answers</summary>\n<p>1 task &lt;b&gt;</p>" in page.read_text()
-    assert page.read_text().count(" open>") == 1  # one example is not enough for curves
-    assert "not a ReportSection" in str(leporello(*report, f"{module}:Blank").exception)
-    assert "no report section 'curvs'; did you mean 'curves'" in str(
-        leporello(*report, "curvs").exception
-    )
-    assert "printing" in leporello("list", "trackers", "--json").output
 
 
 def test_a_users_backend_enters_signatures(tmp_path: Path) -> None:

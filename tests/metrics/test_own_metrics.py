@@ -90,7 +90,6 @@ def test_a_user_defined_metric_works_like_a_built_in_metric(mine: Path, tmp_path
     assert second["scores"]["word_count"]["difference"]
     assert "was not computed alike" in leporello("compare", run, second_run, *few).stdout
     leporello("report", run, "--out", tmp_path / "report.html")
-    assert "word_count" in leporello("watch", run, "--json").stdout
     predictions = run / "lead/asked/predictions.jsonl"
     assert ", word_count " in leporello("explain", run, read_lines(predictions)[0]["id"]).stdout
     task = ("--config", mine, "--task", "asked", *metrics, "--json")

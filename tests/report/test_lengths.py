@@ -3,12 +3,10 @@
 from pathlib import Path
 
 import pytest
-from report_page import DRAWS
 
 from leporello.analysis.comparison.scores import Score
-from leporello.analysis.comparison.tables import Comparison, PipelineScores, TaskComparison
+from leporello.analysis.comparison.tables import PipelineScores, TaskComparison
 from leporello.report.curves import effective_length, effective_lengths, length_plots
-from leporello.report.sections import Lengths, ReportData
 
 
 def board(task: str, value: float) -> TaskComparison:
@@ -44,9 +42,6 @@ def test_several_lengths_of_a_task_are_plotted() -> None:
     assert "best-sentence: 1,024 tokens (2 of 13 tasks)" in effective_lengths(subset)
     assert "none of the lengths" in effective_lengths([*subset[:1], *subset[3:4]])
     assert "best-sentence, seed=1: 512 tokens (1 of 13 tasks)" in effective_lengths(boards)
-    comparison = Comparison(tuple(subset), DRAWS)
-    section = Lengths().section(ReportData([], comparison, [], names))
-    assert (len(section.plots), section.title) == (3, "Lengths")
     assert not [*length_plots(boards[-1:], names)]
     assert not effective_lengths(boards[-1:])
 

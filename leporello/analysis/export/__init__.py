@@ -1,1 +1,1 @@
-"""Exports finished runs for other programs: Parquet tables, TREC files, leaderboards, trackers."""
+"""Exports finished runs for other programs: Parquet tables, TREC files, leaderboards."""

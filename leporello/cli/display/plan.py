@@ -1,25 +1,20 @@
-"""Display of `plan` (shared and remaining work, ladders) and of `watch` (progress of a run)."""
+"""Display of `plan`: shared and remaining work, ladders."""
 
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import timedelta
 from pathlib import Path
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.markup import escape
-from rich.text import Text
 from rich.tree import Tree
 
 from leporello.analysis.oracle_baselines import oracle_sweep
-from leporello.cli.display.tables import fitted
 from leporello.cli.options import print_json, print_plain, program, stderr
 from leporello.core.errors import UserError, counted
-from leporello.core.table import swept_columns
 from leporello.jobs.options import JobOptions
 from leporello.runs.plan import PlannedJob, RunPlan, StagePlan
-from leporello.runs.watch import JobProgress
 
 
 def show_plan(console: Console, plan: RunPlan) -> None:
@@ -125,44 +120,3 @@ def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: boo
     if sweep.note:
         print_plain(stderr(), f"note: {sweep.note}", "yellow")
     typer.echo(shlex.join(words))
-
-
-def watched(console: Console, jobs: Sequence[JobProgress], *, running: bool) -> RenderableType:
-    """Returns a table of the progress of each job, and the state of the run."""
-    names = [*dict.fromkeys(name for job in jobs for name in job.scores)]
-    columns, labels = swept_columns([job.pipeline for job in jobs])
-    headers = (*columns, "task", "finished", "failed", "shards", "per second", "left", *names)
-    rows = [
-        (
-            *label,
-            *_progress(job),
-            *(f"{job.scores[n]:.2f}" if n in job.scores else "" for n in names),
-        )
-        for job, label in zip(jobs, labels, strict=True)
-    ]
-    heads = [header.replace("_", " ") for header in headers]
-    tables = fitted(console, "", heads, rows, labels=len(columns) + 1)
-    return Group(*tables, Text(_run_state(jobs, running=running), style="dim"))
-
-
-def _progress(job: JobProgress) -> list[str | Text]:
-    counts = f"{job.finished:,} of {'?' if job.expected is None else f'{job.expected:,}'}"
-    speed = "" if job.per_second is None else f"{job.per_second:.3g}"
-    duration = "" if job.seconds_left is None else str(timedelta(seconds=round(job.seconds_left)))
-    failed = Text(f"{job.failed:,}", style="red" if job.failed else "")
-    return [job.task, counts, failed, _shards(job), speed, duration]
-
-
-def _shards(job: JobProgress) -> str:
-    """Returns the numbers of shards that are finished, running, and were tried again."""
-    running = f" +{job.under_way}" if job.under_way else ""
-    retries = f", {job.died} tried again" if job.died else ""
-    return f"{job.shards:,}{running}{retries}"
-
-
-def _run_state(jobs: Sequence[JobProgress], *, running: bool) -> str:
-    if running:
-        return "running; Ctrl-C stops only this display, not the run"
-    if all(job.expected is not None and job.finished >= job.expected for job in jobs):
-        return "finished"
-    return "not running on this machine; run the same command again to resume"

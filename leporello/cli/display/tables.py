@@ -38,34 +38,19 @@ def show_table(
     *,
     labels: int = 1,
 ) -> None:
-    """Prints a table whose cells are never folded; see `fitted`."""
-    width = console.width
-    if not console.is_terminal:  # programs and pagers take long lines
-        console.width = _WIDEST
-    for part in fitted(console, title, headers, rows, labels=labels):
-        console.print(part)
-    console.width = width
+    """Prints a table whose cells are never folded.
 
-
-def fitted(
-    console: Console,
-    title: str,
-    headers: Sequence[str],
-    rows: Iterable[Sequence[str | Text]],
-    *,
-    labels: int = 1,
-) -> list[RenderableType]:
-    """Returns a table as parts that are printed below each other, since cells are not folded.
-
-    If the columns are too wide for a terminal, the parts are several tables with the same first
-    `labels` columns, which name a row. Labels that leave too little room are replaced by numbers,
-    and a legend explains these. The other columns are aligned to the right.
+    If the columns are too wide for a terminal, several tables are printed below each other, with
+    the same first `labels` columns, which name a row. Labels that leave too little room are
+    replaced by numbers, and a legend explains these. The other columns are aligned to the right.
     """
+    width = console.width
+    room = width if console.is_terminal else _WIDEST  # programs and pagers take long lines
     cells = [[Text(c) if isinstance(c, str) else c for c in row] for row in rows]
     columns = [(header, [row[n] for row in cells]) for n, header in enumerate(headers)]
     names, values = columns[:labels], columns[labels:]
     legend: list[RenderableType] = []
-    if values and _width(names) > console.width // 2:
+    if values and _width(names) > room // 2:
         numbers = [Text(f"#{number}") for number in range(1, len(cells) + 1)]
         legend = [
             Text("  ").join([number, row[0], Text(_values(headers[1:labels], row[1:labels]))])
@@ -74,12 +59,15 @@ def fitted(
         names = [("", numbers)]
     blocks = [[*names]]
     for column in values:
-        if len(blocks[-1]) > len(names) and _width([*blocks[-1], column]) > console.width:
+        if len(blocks[-1]) > len(names) and _width([*blocks[-1], column]) > room:
             blocks.append([*names])
         blocks[-1].append(column)
-    tables = (_table(block, len(names), console.width) for block in blocks)
+    tables = (_table(block, len(names), room) for block in blocks)
     heading = [Text(title, style="italic")] if title else []
-    return [*heading, *tables, *legend, *[""] * bool(legend)]
+    console.width = room
+    for part in [*heading, *tables, *legend, *[""] * bool(legend)]:
+        console.print(part)
+    console.width = width
 
 
 def _values(headers: Sequence[str], cells: Sequence[Text]) -> str:
