@@ -281,3 +281,9 @@ def test_no_cell_of_a_table_is_folded_in_a_narrow_terminal() -> None:
     assert sum(line.split().count("[59.7,") for line in lines) == 6
     assert [line.split()[0] for line in lines if "0.00" in line] == ["#2"] * 2
     assert f"#2  {'q' * 30}  chunker size 100" in lines
+
+
+def test_without_a_terminal_a_table_is_as_wide_as_its_cells() -> None:
+    file = io.StringIO()
+    show_table(Console(file=file, width=20), "", ["name", *"abcd"], [["x", *["1" * 12] * 4]])
+    assert "1" * 12 in file.getvalue()
