@@ -121,10 +121,6 @@ class Cache:
 
     fingerprint = staticmethod(dependencies.fingerprint)
 
-    def holds(self, kind: str, key: Mapping[str, JSON]) -> bool:
-        """Returns whether a recipe has an entry, without reading it."""
-        return self._path(kind, canonical(key)).is_file()
-
     def entries(self) -> Iterator[CacheEntry]:
         """Yields all entries in no particular order, including models and copies."""
         for path in (self.root / "entries").glob(f"v*/*/*/*{_SUFFIX}"):

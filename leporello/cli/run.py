@@ -58,7 +58,7 @@ def run(
         stderr().print(f"ended early: {finished.stopped}; run the same command again to resume")
     if finished.stopped == "interrupted":
         raise typer.Exit(INTERRUPTED)
-    problems = (finished.failures, finished.faults, finished.cured, finished.differing)
+    problems = (finished.failures, finished.faults, finished.cured)
     if finished.stopped or any(problems):
         raise typer.Exit(_FAILED)
 
@@ -70,7 +70,6 @@ def _print_results(console: Console, finished: Run, show: int) -> None:
     if show and finished.results:
         results.answers(console, finished, show)
     results.failures(console, finished)
-    results.verified(console, finished.verified)
     where = f"results in {finished.directory}"
     console.print(where, soft_wrap=True, no_wrap=True, highlight=False)
 
@@ -187,6 +186,6 @@ def plan(
         return
     planned = plan_jobs(prepare(options), view(options.out) if options.out else None, options.limit)
     if as_json:
-        print_json(asdict(planned))
+        print_json({"jobs": [*map(asdict, planned)]})
     else:
         show_plan(stdout(), planned)

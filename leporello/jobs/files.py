@@ -198,7 +198,7 @@ class JobFiles:
 
     def results(self) -> list[Path]:
         """Returns the files that the driver writes: all but stores."""
-        names = (_MERGED, *RESULTS, METRICS_FILE, "timings.json", "verify.json", TRACEBACKS)
+        names = (_MERGED, *RESULTS, METRICS_FILE, "timings.json", TRACEBACKS)
         return [self.folder / name for name in names]
 
     def merge(self, summary: Summary, rows: Iterable[FinishedRow]) -> None:

@@ -128,7 +128,6 @@ class RunOptions(JobOptions):
         threads: Use this many CPU threads per worker; results may depend on the number.
         limits: Sizes of batches and shards, and the time that an example may take.
         max_failures: End the run after more failures than this number or share of the examples.
-        verify: Run a random 5 % of the finished examples again, and report differences.
         interrupts: Signals that end the run. [default: signals of this process]
     """
 
@@ -141,7 +140,6 @@ class RunOptions(JobOptions):
     threads: int | None = None
     limits: Limits = Limits()  # noqa: RUF009 -- frozen
     max_failures: float | None = None
-    verify: bool = False
     interrupts: Interrupts | None = None
 
     @property

@@ -153,8 +153,6 @@ class JobGroup:
             if indices:
                 for index in indices:
                     self.files[index].unmark()
-                    # It describes the predictions before this run.
-                    (self.files[index].folder / "verify.json").unlink(missing_ok=True)
                     # A retry that is stopped leaves the shard without its failed examples.
                     self._finished[index].pop(shard.number, None)
                 yield ShardOrder(shard, indices, self._sizes, retry, self._budgets)

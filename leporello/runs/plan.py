@@ -1,27 +1,21 @@
-"""Plan of a run: finished, cached and remaining work, and its duration."""
+"""Plan of a run: finished and remaining work, and its duration."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from leporello.cache.dependencies import fingerprint
 from leporello.cache.store import Cache
 from leporello.config import Spec
 from leporello.config.placement import Placement
-from leporello.core.calls.contracts import asks_question, indexers
-from leporello.core.calls.derived import chunks_of, index_keys, passages_of
 from leporello.core.errors import UserError
 from leporello.core.files import cache_directory
-from leporello.core.notes import collect_notes
 from leporello.core.protocols import RendersPrompt
-from leporello.core.records import Chunk, Example, Read
+from leporello.core.records import Example, Read
 from leporello.engine.active_example import first_reads
-from leporello.engine.enriching import passage_stages
 from leporello.engine.failures import ExampleError
 from leporello.engine.selection import by_document, select_document
 from leporello.engine.task_examples import examples_of
@@ -33,17 +27,6 @@ from leporello.runs.timings import reading_key, selecting_key, timed_rates
 _SHOWN = 60  # characters of a parameter
 _DOCUMENTS, _EXAMPLES = 4, 4  # documents that are tried, and examples per document
 _ROWS = 200  # finished examples that are counted
-
-
-@dataclass(slots=True)
-class StagePlan:
-    """Chunks, passages or an index, computed once for all pipelines that need them."""
-
-    kind: str  # `chunks`, `passages` or `index`
-    stage: str  # the stage that computes it, as a call of its class
-    needed: int = 0  # once per document, or per example if the chunker takes the question
-    kept: int = 0  # number of these that are cached
-    pipelines: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -61,7 +44,6 @@ class PlannedJob:
     done: int = 0  # number of examples that an earlier run has finished, including failures
     failed: int = 0  # number of these that failed; they are run again once all others are finished
     characters: int = 0  # number of characters of the documents with unfinished examples
-    steps: tuple[int, ...] = ()  # indices into the plan's steps
     calls: int = 0  # number of remaining reads, extrapolated
     tokens: int = 0  # number of input tokens of these reads; 0 if the reader counts none
     at_least: bool = False  # whether calls and tokens come from first reads of unfinished examples
@@ -69,51 +51,31 @@ class PlannedJob:
     read_seconds: float | None = None  # of reading; None without past timings
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """A plan over all pipelines and tasks."""
-
-    steps: tuple[StagePlan, ...]
-    jobs: tuple[PlannedJob, ...]  # one per pipeline and task
-
-
-def plan(jobs: Sequence[Job], out: Path | None = None, limit: int | None = None) -> RunPlan:
+def plan(
+    jobs: Sequence[Job], out: Path | None = None, limit: int | None = None
+) -> list[PlannedJob]:
     """Counts the remaining work; calls and tokens are extrapolated from a sample of documents."""
     directory, built = RunDirectory(job_directory(jobs, out)), dict[str, Any]()
     directory.check_stores()
     cache = Cache(cache_directory())
     rates = timed_rates(cache.root)
-    steps: dict[tuple[str, ...], StagePlan] = {}
     planned: dict[str, PlannedJob] = {}
     for task in dict.fromkeys(job.task.name for job in jobs):
-        counters = [
-            _JobCounter(job, directory, built, cache) for job in jobs if job.task.name == task
-        ]
+        counters = [_JobCounter(job, directory, built) for job in jobs if job.task.name == task]
         examples = islice(examples_of(counters[0].job.source, task), limit)
         for first, group in by_document(examples):
             group[0].document.use_cache(cache)
-            derived: dict[tuple[str, ...], list[bool]] = {}
             for counter in counters:
-                derived |= counter.count(range(first, first + len(group)), group)
-            for key, cached in derived.items():
-                step = steps.setdefault(key, StagePlan(key[0], key[1]))
-                step.needed += len(cached)
-                step.kept += sum(cached)
-        for counter in counters:
-            counter.planned.steps = tuple(map([*steps].index, counter.steps))
-            for key in counter.steps:
-                steps[key].pipelines.append(counter.planned.pipeline)
+                counter.count(range(first, first + len(group)), group)
         planned |= {counter.job.name: counter.estimated(rates) for counter in counters}
-    return RunPlan(tuple(steps.values()), tuple(planned[job.name] for job in jobs))
+    return [planned[job.name] for job in jobs]
 
 
 class _JobCounter:
     """Counts the work of a job, and the reads of a sample of its examples."""
 
-    def __init__(
-        self, job: Job, directory: RunDirectory, built: dict[str, Any], cache: Cache
-    ) -> None:
-        self.job, self.cache, self.stages = job, cache, job.pipeline.build(built)
+    def __init__(self, job: Job, directory: RunDirectory, built: dict[str, Any]) -> None:
+        self.job, self.stages = job, job.pipeline.build(built)
         self.files = JobFiles(directory, job.pipeline.name, job.task.name)
         self.planned = PlannedJob(
             job.pipeline.name,
@@ -126,24 +88,19 @@ class _JobCounter:
         # With other settings, nothing that is finished can be reused.
         earlier = () if self.planned.changed else self.files.statistics()
         self.done = {example.number: example.failure is not None for example in earlier}
-        self.steps: tuple[tuple[str, ...], ...] = ()  # keys of derived data of unfinished examples
-        # Whether all passages exist. If not, making them takes reads, and no example is tried.
-        self.enriched = True
         self._documents: list[Sequence[Example]] = []  # a sample of those with unfinished examples
         self._random = random.Random(0)
         self._reads: list[tuple[int, int]] = []  # reads and input tokens of the sampled examples
 
-    def count(
-        self, numbers: range, group: Sequence[Example]
-    ) -> Mapping[tuple[str, ...], list[bool]]:
-        """Counts the examples on a document; returns what they need, and whether it is cached."""
+    def count(self, numbers: range, group: Sequence[Example]) -> None:
+        """Counts the examples on a document."""
         planned, document = self.planned, group[0].document
         failures = [self.done[number] for number in numbers if number in self.done]
         planned.examples += len(numbers)
         planned.done += len(failures)
         planned.failed += sum(failures)
         if len(failures) == len(numbers):
-            return {}
+            return
         planned.documents += 1
         planned.characters += len(document.text)
         if len(self._documents) < _DOCUMENTS:
@@ -151,35 +108,6 @@ class _JobCounter:
         # Reservoir sampling: each document has the same chance, and only four are in memory.
         elif (index := self._random.randrange(planned.documents)) < _DOCUMENTS:
             self._documents[index] = group
-        derived = dict(self._derived(group))
-        self.steps = tuple(derived)
-        return derived
-
-    def _derived(self, group: Sequence[Example]) -> Iterator[tuple[tuple[str, ...], list[bool]]]:
-        """Yields results that a document needs, by kind and stages, and whether they are cached."""
-        chunker, retriever = self.stages.chunker, self.stages.retriever
-        questions = [e.question for e in group] if asks_question(chunker) else [None]
-        document, task = group[0].document, self.job.task.name
-        chunk_lists = [_cached(partial(chunks_of, document, chunker, q)) for q in questions]
-        label = _label(chunker)
-        yield ("chunks", label, task), [chunks is not None for chunks in chunk_lists]
-        if self.stages.enricher is not None:
-            enrichers = passage_stages(self.stages)
-            chunk_lists = [c and _cached(partial(passages_of, c, enrichers)) for c in chunk_lists]
-            label = " of ".join((*map(_label, enrichers), label))
-            yield ("passages", label, task), [chunks is not None for chunks in chunk_lists]
-            self.enriched &= None not in chunk_lists
-        for indexer in indexers(retriever):
-            cached = [
-                chunks is not None and self._has_index(indexer, chunks) for chunks in chunk_lists
-            ]
-            yield ("index", _label(indexer), label, task), cached
-
-    def _has_index(self, retriever: Any, chunks: tuple[Chunk, ...]) -> bool:  # noqa: ANN401 -- a stage
-        if not chunks:
-            return True
-        keys = index_keys(chunks[0].document, retriever, chunks, fingerprint)
-        return all(key is not None and self.cache.holds(kind, key) for kind, key in keys)
 
     def estimated(self, rates: Mapping[tuple[str, str], float]) -> PlannedJob:
         """Returns the planned job with its reads, tokens and seconds; `rates` are of past runs."""
@@ -206,9 +134,12 @@ class _JobCounter:
         self._reads = [
             (len(row.calls), row.statistics.input_tokens) for row in islice(finished, _ROWS)
         ]
-        if self._reads or not self.enriched:
+        if self._reads:
             return
         self.planned.at_least = True
+        # Making passages may take reads, so no example of a pipeline with an enricher is tried.
+        if self.stages.enricher is not None:
+            return
         for group in self._documents:
             examples = [example for example in group if not example.fault][:_EXAMPLES]
             selections = select_document(self.stages, examples)
@@ -232,29 +163,6 @@ class _JobCounter:
         return tokens
 
 
-class _NotCachedError(Exception):
-    """Chunks or passages are not in the cache."""
-
-
-def _cached(
-    find: Callable[[Callable[..., NoReturn]], tuple[Chunk, ...]],
-) -> tuple[Chunk, ...] | None:
-    """Returns chunks or passages if they are cached; `find` takes the function that makes them."""
-
-    def refuse(*_: object) -> NoReturn:
-        raise _NotCachedError
-
-    with collect_notes(), suppress(_NotCachedError):
-        return find(refuse)
-    return None
-
-
-def _label(stage: object) -> str:
-    """Returns a stage as Python source, without parameters that cannot change chunks or index."""
-    description: Any = fingerprint(stage, getattr(type(stage), "search_only", ()))
-    return type(stage).__name__ if description is None else _call({**description})
-
-
 def _call(stage: Any) -> str:  # noqa: ANN401 -- JSON
     """Formats the JSON of a stage as a call of its class."""
     if isinstance(stage, list):
@@ -262,9 +170,9 @@ def _call(stage: Any) -> str:  # noqa: ANN401 -- JSON
     if not isinstance(stage, dict) or "class" not in stage:
         text = repr(stage)
         return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-    params = stage.get("parameters", {n: value for n, value in stage.items() if n != "class"})
     name = stage["class"].rpartition(":")[2].rpartition(".")[2]
-    return f"{name}({', '.join(f'{n}={_call(value)}' for n, value in params.items())})"
+    params = (f"{n}={_call(value)}" for n, value in stage.items() if n != "class")
+    return f"{name}({', '.join(params)})"
 
 
 def _as_configured(spec: Spec) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,6 @@ from leporello.jobs.manifest import write_manifest
 from leporello.jobs.options import RunOptions, takes
 from leporello.jobs.results import Result, result_tables
 from leporello.runs.job_group import JobGroup, job_groups
-from leporello.runs.verify import ResultDifference, Verification, verify_job
 from leporello.storage import RemotePath
 from leporello.storage.runs import remote_run
 
@@ -46,13 +45,11 @@ class Run:
         directory: Directory of the run's files.
         results: Results, one per pipeline and task, in the order of the options.
         stopped: Reason why the run stopped early; empty if it is complete.
-        verified: Verifications, one per pipeline and task; empty without `--verify`.
     """
 
     directory: Path
     results: tuple[Result, ...]
     stopped: str = ""
-    verified: tuple[Verification, ...] = ()
 
     def to_pandas(self) -> DataFrame:
         """Returns a table of scores and coverage, one row per pipeline and task.
@@ -85,11 +82,6 @@ class Run:
     def faults(self) -> int:
         """Number of errors in metrics, in all results; no prediction is lost by them."""
         return sum(len(result.faults) for result in self.results)
-
-    @property
-    def differing(self) -> tuple[ResultDifference, ...]:
-        """Differences that verification found."""
-        return tuple(d for verification in self.verified for d in verification.differing)
 
     def failed(self, pipeline: str, task: str) -> Iterator[Failure]:
         """Yields the failures of one pipeline on one task, in task order."""
@@ -157,10 +149,7 @@ def run(options: RunOptions) -> Run:
         rows = [_manifest_row(context, job) for job in jobs]
         write_manifest(directory, rows, asdict(limits))
         with _published(context, jobs):
-            result = _run_all(jobs, context)
-            if options.verify and not result.stopped:
-                result = _verified(result, jobs, context)
-    return result
+            return _run_all(jobs, context)
 
 
 @contextmanager
@@ -186,16 +175,6 @@ def _published(context: RunContext, jobs: Sequence[Job]) -> Iterator[None]:
                 f"{error}. The run has ended; all files are in {directory.path}; run the same"
                 " command again to upload them"
             ) from error
-
-
-def _verified(result: Run, jobs: Sequence[Job], context: RunContext) -> Run:
-    verifications: list[Verification] = []
-    try:
-        for job in jobs:
-            verifications.append(verify_job(job, context))  # noqa: PERF401 -- a stop must not lose earlier ones
-    except Stopped as reason:
-        result = replace(result, stopped=str(reason))
-    return replace(result, verified=tuple(verifications))
 
 
 def _run_all(jobs: Sequence[Job], context: RunContext) -> Run:

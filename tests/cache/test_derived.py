@@ -12,12 +12,11 @@ from leporello import Document, Example, Section, Span
 from leporello.cache.store import Cache
 from leporello.config import Pipeline
 from leporello.config.classes import check_methods
-from leporello.core.calls.contracts import indexers
 from leporello.core.environment.classes import find_class
 from leporello.core.protocols import KINDS
 from leporello.core.records import CacheProtocol
 from leporello.engine.selection import select
-from leporello.retrievers import All, Fusion, Neighbours
+from leporello.retrievers import Fusion, Neighbours
 from leporello.text.tokens import Words
 
 TEXT = "The miller had three sons. The eldest got the mill. The second got only the donkey."
@@ -220,8 +219,6 @@ def test_nested_retrievers_share_an_index_too(work: Workplace) -> None:
     find, document = work.stage("Find"), Document("d", TEXT)
     nested = Fusion((find(k=2), Neighbours(find(k=1))))  # type: ignore[arg-type]  # takes examples
     assert work.calls_of(None, Pipeline(work.stage("Cut")(), nested, None, None), document) == ALL
-    assert list(indexers(nested)) == [find(k=2), find(k=1)]
-    assert list(indexers(All())) == []
 
 
 def test_an_index_that_cannot_be_stored_stays_in_memory(work: Workplace, tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
 """Stages that raise or end their process: only their example fails."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 from command_line import HERE, leporello, write_files
 from misbehaving import PLUG_IN, Project
-from row_files import reseal
 
 from leporello.api import UserError
 from leporello.engine.limits import Limits
@@ -73,24 +71,6 @@ def test_too_many_failures_end_the_run(tmp_path: Path, bound: str, stopped: bool
 def test_a_bound_that_is_neither_number_nor_share_is_refused(tmp_path: Path, bound: str) -> None:
     process = leporello("run", "lead", f"--max-failures={bound}", status=2, folder=tmp_path)
     assert "must be a number of examples (10) or a share (0.05 or 5%)" in process.stderr
-
-
-def test_verify_reports_differences(tmp_path: Path) -> None:
-    project = Project(tmp_path, "one", "two", "three")
-    run = project.run(verify=True)
-    assert ([v.examples for v in run.verified], run.differing) == ([1], ())
-    report = project.out / "mine" / "rows" / "verify.json"
-    assert json.loads(report.read_text()) == {"examples": 1, "differing": []}
-    path = project.out / "mine" / "rows" / "predictions.jsonl"
-    path.write_text(path.read_text().replace('!"', '?"'))
-    reseal(path.parent)
-    [difference, *_] = project.run(verify=True).differing
-    assert (difference.field, str(difference.was)[-1], str(difference.now)[-1]) == (
-        "prediction", "?", "!"
-    )  # fmt: skip
-    line = ("run", "mine", *HERE, "--config", project.config, "--out", project.out)
-    process = leporello(*line, "--verify", status=1)
-    assert "different when repeated: q" in process.stdout
 
 
 STOPPING = """

@@ -1,4 +1,4 @@
-"""Tests of `plan` and the cache commands: shared, cached and remaining work, and cache misses."""
+"""Tests of `plan` and the cache commands: remaining work, and cache misses."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from leporello.core.errors import UserError
 from leporello.core.files import cache_directory
 from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions
-from leporello.runs.plan import RunPlan, plan
+from leporello.runs.plan import PlannedJob, plan
 from leporello.runs.run import run
 from leporello.runs.timings import record_timing, timed_rates
 
@@ -76,34 +76,23 @@ tasks:
     return tmp_path / "mine.yaml"
 
 
-def _plan(config: Path, *overrides: str, out: Path | None = None) -> RunPlan:
+def _plan(config: Path, *overrides: str, out: Path | None = None) -> list[PlannedJob]:
     jobs = prepare(JobOptions(["mine"], config=[config], overrides=overrides))
     return plan(jobs, out or config.parent / "out")
 
 
-def test_shared_steps_are_listed_once(config: Path) -> None:
-    """Two sizes times three k: two chunkers, two indexes, six pipelines."""
+def test_each_point_of_a_sweep_is_planned(config: Path) -> None:
+    """Two sizes times three k: six pipelines."""
     result = _plan(config, "chunker.size=20,50", "retriever.k=1,2,3")
-    assert [(step.kind, step.needed, len(step.pipelines)) for step in result.steps] == [
-        ("chunks", 10, 3), ("index", 10, 3), ("chunks", 10, 3), ("index", 10, 3)
-    ]  # fmt: skip
-    assert len({job.steps for job in result.jobs}) == 2
-    assert [job.documents for job in result.jobs] == [10] * 6
-
-
-def test_the_plan_counts_cached_results(config: Path) -> None:
-    run(["mine"], config=[config], out=config.parent / "elsewhere", workers=0)
-    assert [(step.needed, step.kept) for step in _plan(config).steps] == [(10, 10), (10, 10)]
-    changed = _plan(config, "chunker.size=20", out=config.parent / "more")
-    assert changed.steps[0].kept < 10  # the plan itself caches results
+    assert [job.documents for job in result] == [10] * 6
 
 
 def test_calls_and_tokens_are_extrapolated(config: Path) -> None:
     """Before a run, from the first round of a sample; then from all rounds of finished examples."""
-    [before] = _plan(config).jobs
+    [before] = _plan(config)
     assert (before.calls, before.tokens, before.at_least) == (60, 600, True)
     run(["mine"], config=[config], out=config.parent / "out", limit=6, workers=0)
-    [after] = _plan(config).jobs
+    [after] = _plan(config)
     assert (after.done, after.calls, after.tokens, after.at_least) == (6, 72, 720, False)
 
 
@@ -112,12 +101,11 @@ def test_another_library_version_differs(config: Path, monkeypatch: pytest.Monke
     out, real = config.parent / "out", metadata.version
     run(["mine"], config=[config], out=out, workers=0)
     numpy = f"libraries.numpy: {real('numpy')!r} -> '99'"
-    for library, changes, cached in (("torch", (), [10, 10]), ("numpy", (numpy,), [0, 0])):
+    for library, changes in (("torch", ()), ("numpy", (numpy,))):
         monkeypatch.setattr(metadata, "version", lambda n, x=library: "99" if n == x else real(n))
         installed_version.cache_clear()
         library_versions.cache_clear()
-        assert [step.kept for step in _plan(config, out=config.parent / "fresh").steps] == cached
-        assert _plan(config, out=out).jobs[0].changed == changes
+        assert _plan(config, out=out)[0].changed == changes
     with pytest.raises(UserError, match=re.escape(f"mine on rows: {numpy}")):
         run(["mine"], config=[config], out=out, workers=0)
     installed_version.cache_clear()
@@ -127,8 +115,7 @@ def test_another_library_version_differs(config: Path, monkeypatch: pytest.Monke
 def test_the_plan_is_printed_as_a_tree(config: Path) -> None:
     arguments = ("mine", "--config", config, "--out", config.parent / "out")
     output = leporello("plan", *arguments).stdout
-    assert "chunks by FixedTokens(size=50" in output
-    assert "10 documents, 0 cached, 10 to compute" in output
+    assert "FixedTokens(size=50" in output
     assert "at least 60 reads of 600 tokens" in output
     assert "selecting unknown" in output
     leporello("run", *HERE, *arguments)

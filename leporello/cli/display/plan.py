@@ -1,4 +1,4 @@
-"""Display of `plan`: shared and remaining work, ladders."""
+"""Display of `plan`: remaining work, ladders."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -14,46 +14,33 @@ from leporello.analysis.oracle_baselines import oracle_sweep
 from leporello.cli.options import print_json, print_plain, program, stderr
 from leporello.core.errors import UserError, counted
 from leporello.jobs.options import JobOptions
-from leporello.runs.plan import PlannedJob, RunPlan, StagePlan
+from leporello.runs.plan import PlannedJob
 
 
-def show_plan(console: Console, plan: RunPlan) -> None:
+def show_plan(console: Console, jobs: Sequence[PlannedJob]) -> None:
     """Prints the work that a run would do."""
-    for task in dict.fromkeys(job.task for job in plan.jobs):
-        console.print(_tree(task, [job for job in plan.jobs if job.task == task], plan.steps))
-    for job in plan.jobs:
+    for task in dict.fromkeys(job.task for job in jobs):
+        console.print(_tree(task, [job for job in jobs if job.task == task]))
+    for job in jobs:
         if job.changed:
             texts = "; ".join(job.changed)
             message = f"{job.pipeline} on {job.task} was run with other settings: {texts}"
             print_plain(console, message, "yellow")
-    if any(job.changed for job in plan.jobs):
+    if any(job.changed for job in jobs):
         console.print("such a run is refused; with --update it does the work above")
-    console.print(_time(plan.jobs), highlight=False, soft_wrap=True)
-    for where in _places(plan.jobs):
+    console.print(_time(jobs), highlight=False, soft_wrap=True)
+    for where in _places(jobs):
         print_plain(console, where)
-    where = f"results in {plan.jobs[0].directory}"
+    where = f"results in {jobs[0].directory}"
     console.print(where, soft_wrap=True, no_wrap=True, highlight=False)
 
 
-def _tree(task: str, jobs: Sequence[PlannedJob], steps: Sequence[StagePlan]) -> Tree:
+def _tree(task: str, jobs: Sequence[PlannedJob]) -> Tree:
     tree = Tree(f"[bold]{escape(task)}[/bold]: {counted(jobs[0].examples, 'example')}")
-    branches: dict[tuple[int, ...], Tree] = {(): tree}
     for job in jobs:
-        for depth in range(len(job.steps)):
-            path = job.steps[: depth + 1]
-            if path not in branches:
-                branches[path] = branches[path[:-1]].add(_step(steps[path[-1]]))
-        leaf = branches[job.steps].add(_job(job))
-        leaf.add(f"[dim]{escape(' → '.join(job.stages[1:]))}[/dim]", highlight=False)
+        leaf = tree.add(_job(job))
+        leaf.add(f"[dim]{escape(' → '.join(job.stages))}[/dim]", highlight=False)
     return tree
-
-
-def _step(step: StagePlan) -> str:
-    remaining = step.needed - step.kept
-    return (
-        f"{step.kind} by {escape(step.stage)}: {counted(step.needed, 'document')},"
-        f" {step.kept:,} cached, {remaining:,} to compute"
-    )
 
 
 def _job(job: PlannedJob) -> str:

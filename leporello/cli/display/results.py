@@ -18,7 +18,6 @@ from leporello.core.errors import counted
 from leporello.core.records import Example, Prediction
 from leporello.jobs.results import Result, result_tables
 from leporello.runs.answer import cited_passages
-from leporello.runs.verify import Verification
 
 if TYPE_CHECKING:
     from leporello.runs.run import Run
@@ -96,19 +95,6 @@ def failures(console: Console, run: Run) -> None:
         " all tracebacks; run the same command again to retry them"
     )
     print_plain(console, text, "red")
-
-
-def verified(console: Console, done: Sequence[Verification]) -> None:
-    """Prints the differences that repeating examples showed."""
-    differing = [difference for verification in done for difference in verification.differing]
-    for d in differing[:_HITS_SHOWN]:
-        text = f"different when repeated: {d.example} ({d.pipeline} on {d.task}): {d.field}:"
-        print_plain(console, f"{text} {d.was!r:.200} -> {d.now!r:.200}", "red")
-    if (more := len(differing) - _HITS_SHOWN) > 0:
-        console.print(f"and {more} more, in verify.json", style="red")
-    if done and not differing:
-        count = sum(verification.examples for verification in done)
-        console.print(f"verified: {counted(count, 'example')} repeated, no differences")
 
 
 def tuned(console: Console, result: Tuned) -> None:

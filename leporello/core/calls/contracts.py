@@ -70,11 +70,6 @@ def sees_gold(stage: object) -> bool:
     return any(outermost.sees_gold for outermost in declaring)
 
 
-def indexers(retriever: object) -> Iterator[object]:
-    """Yields those of a retriever and its nested stages that build an index."""
-    return _outermost(retriever, lambda stage: has_index(stage.__class__))
-
-
 def index_methods(kind: type) -> tuple[str, ...]:
     """Returns which of `index` and `search` a class defines; `tuple.index` does not count."""
     methods = {name: getattr(kind, name, None) for name in ("index", "search")}

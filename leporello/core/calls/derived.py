@@ -143,15 +143,6 @@ def index(
     return document.derived(_INDEX, memo, partial(_index_key, document, retriever, chunks), make)
 
 
-def index_keys(
-    document: Document, retriever: object, chunks: Sequence[Chunk], fingerprint: Fingerprint
-) -> list[tuple[str, CacheKey | None]]:
-    """Returns kind and key of every cache entry that an index of chunks is made from."""
-    if (parts := _parts(document, retriever, chunks)) is None:
-        return [(_INDEX.kind, _index_key(document, retriever, chunks, fingerprint))]
-    return [(_SEGMENT.kind, _segment_key(document, retriever, *p, fingerprint)) for p in parts]
-
-
 def _index_key(
     document: Document, retriever: object, chunks: Sequence[Chunk], fingerprint: Fingerprint
 ) -> CacheKey | None:
