@@ -1,32 +1,24 @@
-"""Files of the cache: entries, and one per running process, LEPORELLO_CACHE/running/NODE.PROCESS.
+"""Entries of the cache: named arrays and JSON as safetensors, with a checksum.
 
-An entry has named arrays and JSON as safetensors, with a checksum. Reading it never executes code
-from it. Arrays are views of the file's bytes.
+Reading an entry never executes code from it. Arrays are views of the file's bytes.
 """
 
 from __future__ import annotations
 
-import atexit
 import json
 import mmap
 import os
-import platform
 import secrets
-import time
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from leporello.core.environment.platform import is_alive
 from leporello.core.records import Index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_DAY = 86_400.0  # seconds
-_registered: set[tuple[Path, int]] = set()
 
 PARTIAL = ".partial"  # suffix of unfinished files
 
@@ -167,42 +159,3 @@ def raise_interruption(error: OSError) -> None:
     """Raises the error again if it came from a time limit: such an OSError has no errno."""
     if error.errno is None:
         raise error
-
-
-def register(root: Path) -> None:
-    """Writes the file of this process, once; it is removed when the process ends."""
-    process = os.getpid()
-    if (root, process) in _registered:
-        return
-    _registered.add((root, process))
-    path = root / "running" / f"{platform.node()}.{process}"
-    with suppress(OSError):  # the cache may be read-only
-        path.parent.mkdir(exist_ok=True)
-        path.touch()
-        atexit.register(_remove, path, process)
-
-
-def others_since(root: Path) -> float | None:
-    """Returns when the oldest of the other running processes began to use the cache, or None.
-
-    Processes of other machines count for a day, since they cannot be checked.
-    """
-    since: list[float] = []
-    for path in (root / "running").glob("*"):
-        node, _, process = path.name.rpartition(".")
-        if process == str(os.getpid()) and node == platform.node():
-            continue
-        with suppress(OSError, ValueError):
-            began = path.stat().st_mtime
-            is_local = node == platform.node()
-            if is_alive(int(process)) if is_local else time.time() - began < _DAY:
-                since.append(began)
-            else:
-                path.unlink()
-    return min(since, default=None)
-
-
-def _remove(path: Path, process: int) -> None:
-    if os.getpid() == process:  # not a fork of it
-        with suppress(OSError):
-            path.unlink()

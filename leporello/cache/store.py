@@ -26,11 +26,9 @@ from leporello.cache import dependencies
 from leporello.cache.entry import (
     PARTIAL,
     DamagedEntryError,
-    others_since,
     pack,
     raise_interruption,
     read,
-    register,
     write,
 )
 from leporello.core.calls.memory import canonical
@@ -95,7 +93,6 @@ class Cache:
         if time.time() - last_use > _HOUR:  # rarely, to save writes
             with suppress(OSError):  # the folder may be read-only
                 os.utime(path)
-        register(self.root)
         return value
 
     def put(self, kind: str, key: Mapping[str, JSON], value: Index) -> bool:
@@ -116,7 +113,6 @@ class Cache:
                 " results are not stored for the next run"
             )
             return False
-        register(self.root)
         return True
 
     fingerprint = staticmethod(dependencies.fingerprint)
@@ -131,7 +127,6 @@ class Cache:
 
     def surplus(self, keep_bytes: int) -> list[CacheEntry]:
         """Returns the least recently used entries, without which the cache has `keep_bytes`."""
-        since = others_since(self.root)
         # Models last, since each use needs them; converting one takes a minute.
         entries = sorted(self.entries(), key=lambda e: (e.kind == _MODELS, e.last_use))
         surplus = sum(entry.size for entry in entries) - keep_bytes
@@ -139,9 +134,8 @@ class Cache:
         for entry in entries:
             if surplus <= 0:
                 break
-            if since is None or entry.last_use < since - _HOUR:  # as the last use is to the hour
-                surplus -= entry.size
-                chosen.append(entry)
+            surplus -= entry.size
+            chosen.append(entry)
         return chosen
 
     def remove(self, entries: Iterable[CacheEntry]) -> list[CacheEntry]:

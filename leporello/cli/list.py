@@ -157,9 +157,8 @@ def gc(
 ) -> None:
     """Remove the least recently used entries until at most SIZE is left.
 
-    Models are removed last. Entries that a running command may use are kept.
+    Models are removed last. A running command computes removed entries again.
     """
-    from leporello.cache.entry import others_since
     from leporello.cache.store import Cache
     from leporello.cli.display.tables import cache_contents
     from leporello.core.files import cache_directory
@@ -179,8 +178,6 @@ def gc(
         return
     if is_asked:
         typer.confirm(f"Remove {removable}?", abort=True)
-    if others_since(stored.root) is not None:
-        typer.echo("entries that another running command may use are kept", err=True)
     removed = stored.remove(surplus)
     freed = sum(entry.size for entry in removed)
     typer.echo(f"removed {counted(len(removed), 'entry')}, {size_text(freed)}")

@@ -314,29 +314,6 @@ def test_recently_used_entries_are_kept(tmp_path: Path) -> None:
     assert list(cache.entries()) == []
 
 
-USING = """
-import sys
-from pathlib import Path
-from leporello.cache.store import Cache
-
-Cache(Path(sys.argv[1])).put("index", {"of": "another process"}, {"n": 1})
-print("ready", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_entries_of_a_running_process_are_kept(tmp_path: Path) -> None:
-    cache = filled(tmp_path)
-    line = [sys.executable, "-c", USING, str(tmp_path)]
-    with subprocess.Popen(line, stdin=-1, stdout=-1, cwd=ROOT) as process:
-        assert process.stdout
-        assert process.stdout.readline() == b"ready\n"
-        cache.remove(cache.surplus(0))
-        assert [recipe_of(entry) for entry in cache.entries()] == [{"of": "another process"}]
-        process.kill()
-    assert len(cache.remove(cache.surplus(0))) == 1
-
-
 def test_partial_files_are_removed_after_an_hour(tmp_path: Path) -> None:
     """Old partial files are removed; recent ones may still be being written."""
     cache = filled(tmp_path)
