@@ -8,9 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
-from io import TextIOWrapper
 from os import _exit  # by name: a stage may replace functions of `os`
-from pathlib import Path
 from traceback import walk_tb
 from typing import Any, Self
 
@@ -20,7 +18,6 @@ from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
 from leporello.core.protocols import SharesLimits
-from leporello.core.secrets import redact
 from leporello.engine.failures import Phase, be_watched, error_text, set_late
 from leporello.engine.progress import Listener, ProgressCounts
 from leporello.engine.reading import BatchReaders, batch_sizes
@@ -199,26 +196,6 @@ def _log_ignored(raised: sys.UnraisableHookArgs | threading.ExceptHookArgs) -> N
         _log.warning("ignored an error in a thread or finaliser: %s", error_text(raised.exc_value))
 
 
-def _log_to_file(path: Path) -> None:
-    """Appends log messages of this process to a file, which the first message creates."""
-    handler = _LogFile(path, encoding="utf-8", errors="backslashreplace", delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.getLogger().addHandler(handler)
-
-
-class _LogFile(logging.FileHandler):
-    def format(self, record: logging.LogRecord) -> str:
-        """Returns the message without API keys."""
-        return redact(super().format(record))
-
-    def _open(self) -> TextIOWrapper:
-        Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
-        return super()._open()
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 -- logging's name
-        """Ignores a full disk, which is reported when results are written."""
-
-
 class _DriverConnection:
     """Messages between this worker and its driver."""
 
@@ -229,7 +206,6 @@ class _DriverConnection:
         """Requests orders and sends their results, until the driver closes the connection."""
         try:
             spec: JobGroupSpec = load(data)
-            _log_to_file(spec.directory.on_worker().worker_log(this_worker()))
             worker = ShardWorker(spec, self._check, self._record)
             if (timeout := spec.limits.example_timeout) is not None:
                 be_watched(self._memory.late_at, timeout)

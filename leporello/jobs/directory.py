@@ -111,15 +111,6 @@ class RunDirectory:
         """Log of the workers' results, with a line per shard and attempt."""
         return self.path / "workers.jsonl"
 
-    @property
-    def logs(self) -> Path:
-        """Folder of the workers' logs, one file per worker."""
-        return self.path / "logs"
-
-    def worker_log(self, worker: str) -> Path:
-        """Returns the log file of a worker, which exists if it logged anything."""
-        return self.logs / f"{safe_name(worker)}.log"
-
     def jobs(self) -> dict[tuple[str, str], Mapping[str, JSON]]:
         """Returns the signature of every (pipeline, task) of the run; empty without a run."""
         return {job: row["signature"] for job, row in self.rows().items()}

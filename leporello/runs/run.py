@@ -169,7 +169,7 @@ def _published(context: RunContext, jobs: Sequence[Job]) -> Iterator[None]:
         results = [path for job in files for path in job.results()]
         try:
             # Results last: if they are at the URL, so is everything that they depend on.
-            directory.upload(*first, directory.workers, directory.logs, *results)
+            directory.upload(*first, directory.workers, *results)
         except UserError as error:
             raise UserError(
                 f"{error}. The run has ended; all files are in {directory.path}; run the same"
