@@ -178,9 +178,7 @@ def extract(
             " object.",
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", help="Write the table to this .csv or .parquet file.")
-    ],
+    out: Annotated[Path, typer.Option("--out", help="Write the table to this .csv file.")],
 ) -> None:
     """Fill a table with a row per document and a column per field, and the place of each value."""
     from leporello.cli.display.answer import show_extracted

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from leporello.core.calls.answers import Certainty, certainty
 from leporello.core.coverage import Span
-from leporello.core.environment.extras import require
 from leporello.core.errors import ConfigError, UserError
 from leporello.core.files import atomically, check_own
 from leporello.core.records import JSON, Document
@@ -23,14 +21,11 @@ from leporello.runs.answer import Answer
 from leporello.runs.ask import Session
 from leporello.text.outline import cited
 from leporello.text.typed.fields import AnswerField, UnitError, fields_of, in_unit
-from leporello.text.typed.parse import as_answer, fault_of, kind_of
+from leporello.text.typed.parse import as_answer, fault_of
 from leporello.text.typed.schema import AnswerTypeError, json_schema
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 NOT_THERE = "not in the document"
-_SUFFIXES = (".csv", ".parquet")
+_COLUMNS = ("unit", "start", "end", "place", "confidence", "reason")  # after that of the value
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +91,8 @@ def fields_from(path: Path) -> tuple[AnswerField, ...]:
 
 def check_table(path: Path) -> None:
     """Raises `UserError` if a table cannot be written, or would replace another file."""
-    if path.suffix.lower() not in _SUFFIXES:
-        raise UserError(f"{path}: the name of a table must end with .csv or .parquet")
+    if path.suffix.lower() != ".csv":
+        raise UserError(f"{path}: the name of a table must end with .csv")
     folder = path.absolute().parent
     if path.is_dir() or not folder.is_dir():
         reason = "is a folder" if path.is_dir() else f"there is no folder {folder}"
@@ -105,8 +100,6 @@ def check_table(path: Path) -> None:
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise UserError(f"{path}: cannot be written: permission denied")
     check_own(path, ".reason")
-    if path.suffix.lower() == ".parquet":
-        require("Parquet", "pyarrow")
 
 
 def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[ExtractedRow]:
@@ -123,17 +116,12 @@ def extract(session: Session, fields: Sequence[AnswerField]) -> Iterator[Extract
 
 def write_table(path: Path, fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]) -> None:
     """Writes a table atomically, with each field's value, place and confidence."""
-    columns = [*_columns(fields, rows)]
+    names = ("", *(f".{name}" for name in _COLUMNS))
+    lines = [["document", *(column(field) + name for field in fields for name in names)]]
+    lines += [[row.document, *chain(*map(_values, row.cells))] for row in rows]
     try:
         with atomically(path) as file:
-            if path.suffix.lower() == ".parquet":
-                import pyarrow.parquet as pq
-
-                pq.write_table(_arrow(columns), file.buffer)
-                return
-            names, _, cells = zip(*columns, strict=True)
-            lines = (map(as_answer, row) for row in zip(*cells, strict=True))
-            file.write(csv_text([names, *lines]))
+            file.write(csv_text(lines))
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -174,39 +162,11 @@ def _with_unit(
     return replace(cell, value=converted, unit=unit)
 
 
-def _columns(
-    fields: Sequence[AnswerField], rows: Sequence[ExtractedRow]
-) -> Iterator[tuple[str, str, Sequence[Any]]]:
-    """Yields the name, the type and the cells of each column."""
-    yield "document", "text", [row.document for row in rows]
-    for number, field in enumerate(fields):
-        name, cells = column(field), [row.cells[number] for row in rows]
-        yield name, kind_of(json.loads(field.schema)), [cell.value for cell in cells]
-        yield f"{name}.unit", "text", [cell.unit for cell in cells]
-        yield f"{name}.start", "integer", [c.span.start if c.span else None for c in cells]
-        yield f"{name}.end", "integer", [c.span.end if c.span else None for c in cells]
-        yield f"{name}.place", "text", [cell.place for cell in cells]
-        yield f"{name}.confidence", "number", [cell.confidence for cell in cells]
-        yield f"{name}.reason", "text", [cell.reason for cell in cells]
-
-
-def _arrow(columns: Sequence[tuple[str, str, Sequence[Any]]]) -> pa.Table:
-    import pyarrow as pa
-
-    types = {
-        "number": pa.float64(), "integer": pa.int64(), "yes_no": pa.bool_(), "date": pa.date32(),
-    }  # fmt: skip
-    arrays = [
-        pa.array([_arrow_value(kind, cell) for cell in cells], types.get(kind, pa.string()))
-        for _, kind, cells in columns
-    ]
-    return pa.Table.from_arrays(arrays, [name for name, *_ in columns])
-
-
-def _arrow_value(kind: str, value: JSON) -> Any:  # noqa: ANN401 -- of many types
-    if value is None or kind in ("number", "integer", "yes_no"):
-        return value
-    return datetime.date.fromisoformat(str(value)) if kind == "date" else as_answer(value)
+def _values(cell: ExtractedCell) -> list[str]:
+    """Returns the value of a cell, and then its `_COLUMNS`."""
+    ends = (cell.span.start, cell.span.end) if cell.span else (None, None)
+    values = (cell.value, cell.unit, *ends, cell.place, cell.confidence, cell.reason)
+    return [*map(as_answer, values)]
 
 
 def _subtree(tree: Tree, path: Sequence[str]) -> Tree:

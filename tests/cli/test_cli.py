@@ -120,7 +120,6 @@ def test_a_file_that_a_command_did_not_write_is_not_replaced(tmp_path: Path) -> 
     for file, line in {
         "page.html": ("report", out, "--out", folder / "page.html"),
         "table.csv": (*extract, "--out", folder / "table.csv"),
-        "table.parquet": (*extract, "--out", folder / "table.parquet"),
         "lamps.parquet": (*export, "parquet", "--out", folder),
         "mine/lamps.run": (*export, "trec", "--out", folder),
     }.items():
