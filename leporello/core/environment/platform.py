@@ -21,7 +21,6 @@ if sys.platform != "win32":
     _set_timer = signal.setitimer
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _ROUNDS = 2  # a process may start another one while the first round looks for them
-_PROCESS_QUERY_LIMITED_INFORMATION = 0x1000  # OpenProcess
 
 
 def cores() -> int:
@@ -92,23 +91,6 @@ def kill_marked(variable: str) -> None:
                     has_found = True
         if not has_found:
             return
-
-
-def is_alive(process: int) -> bool:
-    """Returns whether a process of this machine is running."""
-    if sys.platform == "win32":  # where os.kill with signal 0 would end the process
-        import ctypes
-
-        handle = ctypes.windll.kernel32.OpenProcess(_PROCESS_QUERY_LIMITED_INFORMATION, 0, process)
-        ctypes.windll.kernel32.CloseHandle(handle)
-        return bool(handle)
-    try:
-        os.kill(process, 0)
-    except PermissionError:  # it belongs to another user
-        return True
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @contextmanager
