@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from errno import EEXIST
-from functools import partial
+from functools import lru_cache, partial
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias, TypeVar, cast
@@ -76,7 +76,12 @@ def stamp(path: Path) -> Stamp:
 
 
 def sha256(path: Path) -> str:
-    """Returns the SHA-256 of a file, read block by block."""
+    """Returns the SHA-256 of a file, which is read again only if it has changed."""
+    return _sha256(path, stamp(path))
+
+
+@lru_cache(maxsize=4096)
+def _sha256(path: Path, stamp: Stamp) -> str:  # noqa: ARG001 -- part of the key
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

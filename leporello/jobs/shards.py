@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ from leporello.core.protocols import Sharded, Task
 from leporello.core.records import JSON, DocumentRows, Example
 from leporello.engine.selection import by_document
 from leporello.engine.task_examples import checked, examples_of, task_errors
-from leporello.tasks.layouts import ForwardReader, cached_documents
+from leporello.tasks.layouts import cached_documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,10 @@ class TaskReader:
         self._task: Any = task
         self._name = name
         self._is_sharded = _is_sharded(task)
-        self._forward = ForwardReader(lambda: checked(task.examples, name))
+        self._idle: tuple[int, Iterator[Example]] = (
+            sys.maxsize,
+            iter(()),
+        )  # next number and examples of a task that is not `Sharded`
 
     def documents(
         self, shard: Shard, closed: Mapping[int, str] | None = None
@@ -148,12 +152,11 @@ class TaskReader:
         return tuple(islice(examples, document.examples))
 
     def _documents(self, shard: Shard) -> Iterator[tuple[Example, ...]]:
-        first = shard.first_example
         if self._is_sharded:
             read = partial(self._task.examples_of, shard.documents, shard.first_document)
             examples = checked(read, self._name)
         else:
-            examples = self._forward.items(range(first, first + shard.examples))
+            examples = self._from(shard.first_example)
         ids: set[str] = set()
         for document in shard.documents:
             on_document = tuple(islice(examples, document.examples))
@@ -169,3 +172,15 @@ class TaskReader:
                     " counted, so its data have changed; run again"
                 )
             yield on_document
+        if not self._is_sharded:
+            self._idle = shard.first_example + shard.examples, examples
+
+    def _from(self, first: int) -> Iterator[Example]:
+        """Returns the examples of a task that is not `Sharded`, from a number on."""
+        position, examples = self._idle
+        # Taken while it is used: a shard that is open at the same time iterates the task again.
+        self._idle = sys.maxsize, examples
+        if position > first:
+            position, examples = 0, checked(self._task.examples, self._name)
+        deque(islice(examples, first - position), maxlen=0)
+        return examples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from leporello.storage import RemotePath, is_url, to_path
 from leporello.tasks.jsonl.finding import find_files
 from leporello.tasks.jsonl.row_files import RowFiles, RowReader, check_columns
 from leporello.tasks.jsonl.scan import Scan
-from leporello.tasks.jsonl.schema import Row, RowError, located, sources
+from leporello.tasks.jsonl.schema import Row, RowError, located
 from leporello.tasks.layouts import LaidOut, Layout, cached_layout
 from leporello.text.typed.schema import schema_of
 
@@ -49,8 +50,7 @@ class JsonLines(LaidOut):
     `documents` (files and folders that form one document), `collection` (the name of a collection)
     or `document_id`. It may have `question`, `references`, `choices`, `evidence`, `title`, `group`
     and `metadata`. Rows with the same `document_id`, path or text share a document; with
-    `document_id`, only one of them needs to contain it. They need not follow each other, except
-    with `adjacent`.
+    `document_id`, only one of them needs to contain it. They need not follow each other.
 
     Attributes:
         path: Path of a file or folder, a pattern (`rows-*.jsonl.gz`), `hf://datasets/` and the name
@@ -62,9 +62,6 @@ class JsonLines(LaidOut):
         ignore: Fields of the rows to ignore; other unknown fields are faults.
         split: Name of the split, which replaces `{split}` in the path; or of a data set's split.
         headers: Headers of document, question and answer in a prompt.
-        adjacent: Whether the rows of each document follow each other. Huge files are then checked
-            two to three times as fast and without a table on disk, but duplicate ids are not
-            detected.
         columns: Names of these fields in the rows: `{question: query, references: answers.text}`;
             other columns are then ignored. Rows without `id` are named by their numbers.
         collections: Paths, patterns and URLs by name, for rows with `collection`; by default the
@@ -85,7 +82,6 @@ class JsonLines(LaidOut):
     ignore: tuple[str, ...] = ()
     split: str = ""
     headers: tuple[str, ...] = ()
-    adjacent: bool = False
     columns: Mapping[str, str] = field(default_factory=dict, hash=False)
     collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     max_row_bytes: Positive = ROW_BYTES
@@ -113,13 +109,11 @@ class JsonLines(LaidOut):
 
     def check_documents(self) -> None:
         """Checks all rows and that the documents' files can be read; raises ConfigError."""
-        files, faults = self._source, list[Fault]()
-        for place in map(_place_of, self._layout()):
-            try:
-                if "path" in place:
-                    self._hash(str(place["path"]))
-            except UserError as error:
-                faults.append(Fault(*files.place(place["at"][0][0]), f"document_path: {error}"))
+        faults = [
+            Fault(*self._source.place(place["at"][0][0]), f"document_path: {error}")
+            for place, error in self._hashes()
+            if isinstance(error, UserError)
+        ]
         if faults:
             raise ConfigError(faults)
 
@@ -146,23 +140,30 @@ class JsonLines(LaidOut):
 
         Files that cannot be read are reported in a warning, and change the hash.
         """
-        layout = self._layout()
-        digest = hashlib.sha256(bytes.fromhex(layout.facts["sha256"]))
-        places = map(_place_of, layout)
-        paths = dict.fromkeys(str(row["path"]) for row in places if "path" in row)
-        faults: list[UserError] = []
-        for path in paths:
-            digest.update(path.encode() + b"\0")
-            try:
-                digest.update(self._hash(path))
-            except UserError as error:
-                # A missing file fails only its examples. If it appears later, the hash changes.
-                faults.append(error)
+        digest = hashlib.sha256(bytes.fromhex(self._source.sha256()))
+        hashes = {place["source"]: value for place, value in self._hashes()}
+        for source, value in hashes.items():
+            # A missing file fails only its examples. If it appears later, the hash changes.
+            digest.update(f"{source}\0".encode() + (value if isinstance(value, bytes) else b""))
+        faults = [value for value in hashes.values() if isinstance(value, UserError)]
         if faults:
-            problem = f"{len(faults)} of {len(paths)} documents' files cannot be read, and the"
+            problem = f"{len(faults)} of {len(hashes)} documents' files cannot be read, and the"
             more = ", …" if len(faults) > 1 else ""
             _warn(f"{self.path}: {problem} examples on them will fail: {faults[0]}{more}")
         return digest.hexdigest()
+
+    def _hashes(self) -> Iterator[tuple[Mapping[str, Any], bytes | UserError]]:
+        """Yields the places of documents in files, with the files' hashes or errors."""
+        for place in map(_place_of, self._layout()):
+            try:
+                if "source" in place:
+                    paths = self._paths(place["source"])
+                    yield (
+                        place,
+                        file_hash(paths) if isinstance(paths, Path) else collection_hash(paths),
+                    )
+            except UserError as error:
+                yield place, error
 
     @property
     def _source(self) -> RowFiles:
@@ -172,18 +173,18 @@ class JsonLines(LaidOut):
         """Returns the rows of each document, as [line, offset, count] of runs of adjacent rows."""
         return _cached_layout(self, self._source.stamp())
 
-    def _hash(self, source: str) -> bytes:
-        if paths := self._paths(source):
-            return collection_hash(paths)
-        return file_hash(self._absolute(source))
-
-    def _paths(self, source: str) -> Sequence[str | Path]:
-        """Returns the paths of a document that consists of several; empty for a single path."""
-        name, paths = sources(source)
-        if name and name not in self.collections:
-            hint = did_you_mean(name, self.collections)
-            raise UserError(f"there is no collection {name!r}{hint}")
-        return self.collections[name] if name else [*map(self._absolute, paths)]
+    def _paths(self, source: str) -> Path | Sequence[str | Path]:
+        """Returns the path of a document, or the paths of one that consists of several."""
+        match json.loads(source):
+            case {"collection": name}:
+                if name not in self.collections:
+                    hint = did_you_mean(name, self.collections)
+                    raise UserError(f"there is no collection {name!r}{hint}")
+                return self.collections[name]
+            case [*paths]:
+                return [*map(self._absolute, paths)]
+            case path:
+                return self._absolute(path)
 
     def _absolute(self, document_path: str) -> Path:
         """Returns the path of a document, resolved from the common folder of the files of rows."""
@@ -230,17 +231,17 @@ class JsonLines(LaidOut):
             return Document(key, ""), f"document {key!r}: no row with its text could be read"
         if not source.source:
             return Document(source.key, source.document or "", title), ""
-        path = None
+        paths = None
         try:
-            if paths := self._paths(source.source):
-                document = load_collection(paths, source.key, loader=self.loader)
+            paths = self._paths(source.source)
+            if isinstance(paths, Path):
+                document = load(paths, source.key, self.loader)
             else:
-                path = self._absolute(source.source)
-                document = load(path, source.key, self.loader)
+                document = load_collection(paths, source.key, loader=self.loader)
         except UserError as error:
             problem = str(error)
         except Exception as error:  # libraries raise anything on broken files
-            problem = f"{path}: {type(error).__name__}: {error}"
+            problem = f"{paths}: {type(error).__name__}: {error}"
         else:
             title = title or document.title
             return dataclasses.replace(document, id=source.key, title=title), ""
@@ -274,18 +275,16 @@ class JsonLines(LaidOut):
 def _cached_layout(task: JsonLines, stamp: tuple[Stamp, ...]) -> Layout:  # noqa: ARG001 -- changed files have another stamp
     """Returns the layout of all rows, checked; it is computed once for all runs."""
     source = task._source
-    sha256 = source.sha256()
-    settings: list[JSON] = [[*sorted(task.ignore)], task.adjacent, dict(task.columns)]
-    key: JSON = ["JsonLines", sha256, *settings, task.max_row_bytes]
-    documents = Scan(source).documents(adjacent=task.adjacent)
-    layout = cached_layout(key, documents, {"sha256": sha256})
+    settings: list[JSON] = [[*sorted(task.ignore)], dict(task.columns)]
+    key: JSON = ["JsonLines", source.sha256(), *settings, task.max_row_bytes]
+    layout = cached_layout(key, lambda _: Scan(source).documents())
     if not layout.examples:
         raise UserError(f"{task.path}: has no rows")
     return layout
 
 
 def _place_of(document: DocumentRows) -> Mapping[str, Any]:
-    """Returns the positions of a document's rows, `at`, and the `path` of its file, if any."""
+    """Returns the positions of a document's rows, `at`, and the `source` of its file, if any."""
     return cast("Mapping[str, Any]", document.rows)
 
 

@@ -1,7 +1,7 @@
 """Layouts, which list the documents of a task so that shards can be made without reading texts.
 
 LEPORELLO_CACHE/layouts/KEY.jsonl has one line per document, and a last line with the number of
-examples and a checksum.
+examples and a checksum. The lines may follow the documents' texts.
 """
 
 import hashlib
@@ -10,15 +10,12 @@ import mmap
 import os
 import secrets
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import cache
-from itertools import islice
-from operator import itemgetter
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, Generic, TypeVar
+from typing import IO
 
 from pydantic_core import from_json, to_json
 
@@ -28,26 +25,30 @@ from leporello.core.records import JSON, DocumentRows, Example
 
 
 class Layout:
-    """The documents of a task in order, and stored facts; the open file may be removed."""
+    """The documents of a task in order; the open file may be removed."""
 
     def __init__(self, content: mmap.mmap) -> None:
         """Reads a file's bytes; raises ValueError if they are damaged."""
         self._content = content
         self._end = content.rfind(b"\n", 0, len(content) - 1) + 1
         last = json.loads(content[self._end :])
+        self._start = self._end - last["bytes"]
         with memoryview(content) as view:
-            checksum = zlib.crc32(view[: self._end])
-        if not isinstance(last, dict) or last.get("crc32") != checksum:
+            checksum = zlib.crc32(view[self._start : self._end])
+        if last["crc32"] != checksum:
             raise ValueError("is damaged")
         self.examples: int = last["examples"]
-        self.facts: Mapping[str, Any] = last["facts"]
 
     def __iter__(self) -> Iterator[DocumentRows]:
-        start = 0
+        start = self._start
         while start < self._end:
             end = self._content.find(b"\n", start)
             yield DocumentRows(*from_json(self._content[start:end]))
             start = end + 1
+
+    def text(self, start: int, size: int) -> str:
+        """Returns a text that was stored before the documents."""
+        return self._content[start : start + size].decode(errors="replace")
 
 
 class LaidOut:
@@ -73,19 +74,19 @@ class LaidOut:
 
 
 def cached_layout(
-    key: JSON, documents: Iterable[DocumentRows], facts: Mapping[str, JSON]
+    key: JSON, documents: Callable[[Callable[[bytes], int]], Iterable[DocumentRows]]
 ) -> Layout:
     """Returns a layout, from its file if it exists; raises UserError if the disk is full.
 
-    The layout depends on `key` and on this package's code; it is not cached if `key` is None. The
-    documents are iterated only without a file; if they raise, no file is written. `facts` are
-    stored too, and may be filled meanwhile.
+    The layout depends on `key` and on this package's code; it is not cached if `key` is None.
+    `documents` is called only without a file, with a function that stores a text and returns its
+    start; all texts precede the first document. If it raises, no file is written.
     """
     path = _path(key)
     if path and (layout := _read(path)):
         return layout
     with _new(path) as file:
-        for _ in _appended(file, documents, facts):
+        for _ in _appended(file, documents(partial(_append, file))):
             pass
         return Layout(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
@@ -97,7 +98,7 @@ def cached_documents(key: JSON, documents: Iterable[DocumentRows]) -> Iterator[D
         yield from layout
         return
     with _new(path) as file:
-        yield from _appended(file, documents, {})
+        yield from _appended(file, documents)
 
 
 def _path(key: JSON) -> Path | None:
@@ -110,7 +111,7 @@ def _path(key: JSON) -> Path | None:
 
 def _read(path: Path) -> Layout | None:
     """Returns the layout in a file; None if the file is missing or damaged."""
-    with suppress(OSError, ValueError, KeyError, UserError), opened(path) as file:
+    with suppress(OSError, ValueError, KeyError, TypeError, UserError), opened(path) as file:
         layout = Layout(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         with suppress(OSError):  # the folder may be read-only
             os.utime(path)
@@ -118,18 +119,17 @@ def _read(path: Path) -> Layout | None:
     return None
 
 
-def _appended(
-    file: IO[bytes], documents: Iterable[DocumentRows], facts: Mapping[str, JSON]
-) -> Iterator[DocumentRows]:
+def _appended(file: IO[bytes], documents: Iterable[DocumentRows]) -> Iterator[DocumentRows]:
     """Yields documents after writing them to a file, and finally writes the last line."""
-    examples = checksum = 0
+    examples = size = checksum = 0
     for document in documents:
         line = _line([document.examples, document.bytes, document.rows])
         _append(file, line)
         yield document
         examples += document.examples
+        size += len(line)
         checksum = zlib.crc32(line, checksum)
-    _append(file, _line({"examples": examples, "facts": dict(facts), "crc32": checksum}))
+    _append(file, _line({"examples": examples, "bytes": size, "crc32": checksum}))
 
 
 @contextmanager
@@ -149,7 +149,9 @@ def _new(path: Path | None) -> Iterator[IO[bytes]]:
                 partial.replace(path)
 
 
-def _append(file: IO[bytes], line: bytes) -> None:
+def _append(file: IO[bytes], line: bytes) -> int:
+    """Appends bytes, and returns their start."""
+    start = file.tell()
     try:
         file.write(line)
         if line.startswith(b"{"):  # the last line
@@ -161,6 +163,7 @@ def _append(file: IO[bytes], line: bytes) -> None:
             f"the layout of a task cannot be written to {cache_directory()}: {error.strerror};"
             " free disk space, or set LEPORELLO_CACHE to another folder"
         ) from None
+    return start
 
 
 def _line(value: JSON) -> bytes:
@@ -174,42 +177,3 @@ def _code() -> str:
     for path in [here, *(file for folder in folders for file in sorted(folder.glob("*.py")))]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-Item = TypeVar("Item")
-
-
-@dataclass(slots=True)
-class ForwardReader(Generic[Item]):
-    """Reads items by number from iterators that only move forward, each for one call at a time."""
-
-    begin: Callable[[], Iterator[Item]]  # function that returns an iterator from the first item on
-    _idle: list[tuple[int, Iterator[Item]]] = field(default_factory=list, init=False)
-
-    def items(self, numbers: Iterable[int]) -> Iterator[Item]:
-        """Yields items by number, fast in ascending order; stops at a missing item."""
-        cursor = None  # number of the next item, and the iterator
-        try:
-            for number in numbers:
-                if cursor and cursor[0] > number:
-                    self._idle.append(cursor)
-                    cursor = None
-                following, items = cursor or self._nearest(number)
-                cursor = None  # an iterator that raises is not used again
-                for item in islice(items, number - following, number - following + 1):
-                    cursor = number + 1, items
-                    yield item
-                if not cursor:
-                    return
-        finally:
-            if cursor:
-                self._idle.append(cursor)
-
-    def _nearest(self, number: int) -> tuple[int, Iterator[Item]]:
-        before = [cursor for cursor in self._idle if cursor[0] <= number]
-        if not before:
-            self._idle.clear()
-            return 0, self.begin()
-        nearest = max(before, key=itemgetter(0))
-        self._idle.remove(nearest)
-        return nearest

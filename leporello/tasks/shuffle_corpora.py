@@ -85,11 +85,11 @@ def rows_of(path: Path, corpus: str, split: str) -> Iterator[NumberedRow]:
 def _decoded(
     path: Path, convert: Callable[[Mapping[str, Any]], dict[str, Any] | None]
 ) -> Iterator[NumberedRow]:
-    for number, line in Archive(path).rows():
+    for line in Archive(path).rows():
         try:
-            row = convert(decode(line, strict=False))
+            row = convert(decode(line.content, strict=False))
         except RowError as error:
-            yield number, error
+            yield line.number, error
         else:
             if row is not None:
-                yield number, row
+                yield line.number, row

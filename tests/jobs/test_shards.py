@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from row_files import json_lines as lines
 
 from leporello.cache.store import Cache
-from leporello.core.errors import ConfigError, UserError
+from leporello.core.errors import UserError
 from leporello.core.protocols import Task
 from leporello.core.records import Document, DocumentRows, Example
 from leporello.engine.selection import by_document
@@ -26,7 +26,6 @@ from leporello.executors.channel import dump, load
 from leporello.jobs.shards import Shard, TaskReader, cut, layout_of
 from leporello.tasks import JsonLines, Pan21, Scrolls, json_lines, layouts
 from leporello.tasks.jsonl.scan import Scan
-from leporello.tasks.official import archives
 from leporello.tasks.official import validate as first_pass
 
 Rows = list[dict[str, Any]]
@@ -98,29 +97,9 @@ def mixed_rows(folder: Path) -> Task:
     return JsonLines(folder / "rows.jsonl", instruction="Say.")
 
 
-def adjacent_rows(folder: Path) -> Task:
-    """Returns rows grouped by document, with blank lines between them."""
-    (folder / "a.md").write_text("# Heading\n\ntext")
-    rows: Rows = [
-        {"id": "1", "document_id": "A", "evidence": ["late"]},
-        {"id": "2", "document_id": "A", "document": "given late"},
-        {"id": "3", "document_id": "A", "document": "given late", "title": "T"},
-        {"id": "4", "document_path": "a.md"},
-        {"id": "5", "document_path": "./a.md", "evidence": ["missing"]},
-        {"id": "6", "document": "inline"},
-        {"id": "7", "document": "inline"},
-        {"id": "8", "document": "another"},
-        {"id": "9", "document_path": "gone.txt"},
-    ]
-    content = lines(rows).replace(b"\n", b"\n \r\n\n")
-    (folder / "rows.jsonl").write_bytes(b"\xef\xbb\xbf" + content)
-    return JsonLines(folder / "rows.jsonl", adjacent=True)
-
-
 # One task for each way to read a layout; the contract of tasks tests the layouts of all tasks.
 TASKS: dict[str, Callable[[Path], Task]] = {
     "JsonLines": mixed_rows,
-    "adjacent": adjacent_rows,
     "Scrolls": scrolls,
     "Pan21": pan21,
     "plug-in": lambda _: Stories(),
@@ -242,7 +221,7 @@ ROWS = st.lists(
 @pytest.mark.integration
 @given(values=ROWS, examples=st.integers(1, 8))
 def test_the_order_of_rows_does_not_matter(values: list[Any], examples: int) -> None:
-    """Rows that are sorted by document have the same examples, also with `adjacent`."""
+    """Rows that are sorted by document have the same examples."""
     rows: list[tuple[str, bytes]] = []
     for number, (name, has_text, title, is_blank, has_id) in enumerate(values):
         row: dict[str, Any] = {"id": str(number), "question": title}
@@ -259,9 +238,9 @@ def test_the_order_of_rows_does_not_matter(values: list[Any], examples: int) -> 
         expected = iterated(task)
         assert read(TaskReader(task, "t"), cut(layout_of(task, "t"), examples)) == expected
         path.write_bytes(b"".join(row for _, row in sorted(rows, key=lambda r: first[r[0]])))
-        adjacent = JsonLines(path, adjacent=True)
-        assert read(TaskReader(adjacent, "t"), cut(layout_of(adjacent, "t"), examples)) == expected
-        assert len(adjacent) == len(task) == len(rows)
+        ordered = JsonLines(path)
+        assert read(TaskReader(ordered, "t"), cut(layout_of(ordered, "t"), examples)) == expected
+        assert len(ordered) == len(task) == len(rows)
 
 
 # -- number of passes ----------------------------------------------------------------------------
@@ -271,7 +250,7 @@ def forbidden(*_: object) -> Any:
     raise AssertionError("called")
 
 
-@pytest.mark.parametrize("make", [mixed_rows, adjacent_rows, scrolls])
+@pytest.mark.parametrize("make", [mixed_rows, scrolls])
 def test_a_worker_requires_only_the_shard(
     make: Callable[[Path], Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,23 +260,6 @@ def test_a_worker_requires_only_the_shard(
     monkeypatch.setattr(first_pass.RowIndex, "read", forbidden)
     json_lines._cached_layout.cache_clear()
     assert read(TaskReader(copied(task), "t"), shards) == expected
-
-
-def test_an_archive_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    task = scrolls(tmp_path)
-    shards = [*cut(layout_of(task, "t"), 1)]
-    passes = []
-    lines_of = archives.Archive.lines
-
-    def counted(archive: archives.Archive) -> Iterator[tuple[int, bytes]]:
-        passes.append(archive)
-        return lines_of(archive)
-
-    monkeypatch.setattr(archives.Archive, "lines", counted)
-    read(TaskReader(task, "t"), shards[::2])
-    assert len(passes) == 1
-    read(TaskReader(task, "t"), shards[1::2])
-    assert len(passes) == 2
 
 
 def test_a_plug_in_is_iterated_once() -> None:
@@ -365,7 +327,7 @@ def test_mistakes_of_plug_ins_are_reported() -> None:
             [*TaskReader(Odd(), "t").documents(Shard(0, 0, 0, documents))]
 
 
-@pytest.mark.parametrize("make", [mixed_rows, adjacent_rows, scrolls])
+@pytest.mark.parametrize("make", [mixed_rows, scrolls])
 def test_changed_data_are_reported(make: Callable[[Path], Task], tmp_path: Path) -> None:
     """A worker with a changed file raises, and does not read other documents instead."""
     task = make(tmp_path)
@@ -416,46 +378,13 @@ def test_a_disk_that_is_too_small_for_a_layout_is_reported() -> None:
         layouts._append(file, b"[]" * 10_000)
 
 
-# -- adjacent rows -------------------------------------------------------------------------------
-
-D: dict[str, Any] = {"document_id": "D"}
-TEXT: dict[str, Any] = {"document": "text"}
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([D | TEXT, TEXT, D], "3: document 'D' has no text: none"),
-        ([D | TEXT, TEXT, D | TEXT], "3: document 'D' has rows from line 1 on; with `adjacent`,"),
-        ([TEXT, D | TEXT, D | {"document": "x"}], "3: document 'D' has a second text; line 2"),
-        ([D | TEXT, D | {"qestion": "?"}], "2: unknown field 'qestion'; did you mean 'question'"),
-        ([D | TEXT, D | {"references": "x"}], "2: references: should be a valid list"),
-    ],
-)
-def test_adjacent_rows_are_checked_before_any_work(
-    tmp_path: Path, rows: Rows, message: str
-) -> None:
-    (tmp_path / "rows.jsonl").write_bytes(lines({"id": str(n)} | r for n, r in enumerate(rows)))
-    with pytest.raises(ConfigError, match=rf"rows\.jsonl:{message}"):
-        JsonLines(tmp_path / "rows.jsonl", adjacent=True).check()
-
-
-def test_adjacent_rows_may_ignore_the_name_of_the_document(tmp_path: Path) -> None:
-    """Rows then differ by their texts; an unpaired surrogate is replaced."""
-    rows = [D | {"id": "a", "document": "x"}, D | {"id": "b", "document": "y\ud83d"}]
-    (tmp_path / "rows.jsonl").write_bytes(lines(rows))
-    task = JsonLines(tmp_path / "rows.jsonl", adjacent=True, ignore=("document_id",))
-    assert [document[0][0][1] for document in iterated(task)] == ["x", "y\ufffd"]
-
-
 @pytest.mark.integration
 def test_the_memory_of_a_layout_does_not_grow_with_its_rows(tmp_path: Path) -> None:
     rows = ({"id": str(n), "document_id": f"d{n}", "document": "w " * 20} for n in range(5_000))
     (tmp_path / "rows.jsonl").write_bytes(lines(rows))
     tracemalloc.start()
-    for adjacent in (False, True):
-        task = JsonLines(tmp_path / "rows.jsonl", adjacent=adjacent)
-        assert sum(shard.examples for shard in cut(layout_of(task, "t"))) == 5_000
+    task = JsonLines(tmp_path / "rows.jsonl")
+    assert sum(shard.examples for shard in cut(layout_of(task, "t"))) == 5_000
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_200_000

@@ -18,7 +18,7 @@ pipelines:
     retriever: {class: TwoSteps, first: {class: BM25}, then: {class: TfIdf}, files: 2, each: 1}
     reader: {class: BestSentence}
 tasks:
-  ferries: {class: JsonLines, path: rows.jsonl, adjacent: true}
+  ferries: {class: JsonLines, path: rows.jsonl}
 """
 ROWS = (
     {"id": "1", "collection": "ferries", "question": "Who found the fax?"},
@@ -64,15 +64,14 @@ def test_files_are_chosen_before_passages(folder: Path) -> None:
     assert [m.name for m in session.document.members] == ["files/a.txt", "files/b.md", "c.txt"]
 
 
-@pytest.mark.parametrize("adjacent", [True, False])
-def test_rows_name_collections(folder: Path, *, adjacent: bool) -> None:
+def test_rows_name_collections(folder: Path) -> None:
     """Rows name files or a collection; a row with a missing file fails without the others.
 
     The fingerprint of the task covers the content of the files.
     """
     task = load_config([folder / "config.yaml"]).tasks["ferries"].spec.build()
     assert isinstance(task, JsonLines)
-    task = JsonLines(task.path, adjacent=adjacent, collections=task.collections)
+    task = JsonLines(task.path, collections=task.collections)
     first, second, third, fourth = task.examples()
     assert [m.name for m in first.document.members] == ["files/a.txt", "files/b.md", "c.txt"]
     assert [m.name for m in second.document.members] == ["a.txt", "more/c.txt"]

@@ -69,8 +69,7 @@ def check(task: JsonLines) -> None:
 
 
 @pytest.mark.parametrize("suffix", PACK)
-@pytest.mark.parametrize("adjacent", [False, True])
-def test_several_files_are_read_as_one(tmp_path: Path, suffix: str, adjacent: bool) -> None:
+def test_several_files_are_read_as_one(tmp_path: Path, suffix: str) -> None:
     folder = tmp_path / "rows"
     folder.mkdir()
     for n, part in enumerate((ROWS[:4], ROWS[4:5], ROWS[5:])):
@@ -78,9 +77,8 @@ def test_several_files_are_read_as_one(tmp_path: Path, suffix: str, adjacent: bo
     (folder / "README.md").touch()
     for path in (folder, folder / "train-*", folder / "{split}-*.jsonl*"):
         split = "train" if "{split}" in path.name else ""
-        task = JsonLines(path, adjacent=adjacent, split=split)
-        if not adjacent:
-            check(task)
+        task = JsonLines(path, split=split)
+        check(task)
         assert summary(task.examples()) == EXPECTED
     assert [e.id for e in task.examples()] == [row["id"] for row in ROWS]
 
@@ -117,15 +115,14 @@ def test_only_a_row_above_the_size_limit_fails(tmp_path: Path, suffix: str) -> N
     path.write_bytes(PACK[suffix](json_lines(ROWS[:3]) + bomb + json_lines(ROWS[3:])))
     del bomb
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for adjacent in (False, True):
-        task = JsonLines(path, adjacent=adjacent, max_row_bytes=10**6)
-        examples = [*task.examples()]
-        [huge] = [example for example in examples if example.fault]
-        assert summary(example for example in examples if example != huge) == EXPECTED
-        assert (huge.id, huge.document.text) == ("row 4", "")
-        assert huge.fault.startswith(
-            f"rows.jsonl{suffix}:4: the row is larger than max_row_bytes, 1,000,000"
-        )
+    task = JsonLines(path, max_row_bytes=10**6)
+    examples = [*task.examples()]
+    [huge] = [example for example in examples if example.fault]
+    assert summary(example for example in examples if example != huge) == EXPECTED
+    assert (huge.id, huge.document.text) == ("row 4", "")
+    assert huge.fault.startswith(
+        f"rows.jsonl{suffix}:4: the row is larger than max_row_bytes, 1,000,000"
+    )
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 25_000  # KiB
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
 from leporello.core.errors import UserError, few
-from leporello.core.files import Stamp, cache_directory, opened, read_json, sha256, stamp
+from leporello.core.files import cache_directory, opened, read_json, sha256
 from leporello.storage import RemotePath, to_path
 from leporello.tasks.official.benchmark import Published
 from leporello.tasks.official.download import explained, fetch_file
@@ -172,7 +172,7 @@ def unpacked(path: Path) -> Path:
         return Path(os.fspath(path))
     # gzip and xz cannot seek, so each shard would read from the beginning, which is quadratic. An
     # index into them (rapidgzip, indexed_bzip2) needs a library per format (decision 38).
-    digest = _digest(path, stamp(path))
+    digest = sha256(path)
     folder = cache_directory() / "unpacked" / digest[:16] / digest[16:32]
     copy = folder / Path(path.name).stem
     if copy.exists():
@@ -191,11 +191,6 @@ def unpacked(path: Path) -> Path:
         ) from None
     finally:
         part.unlink(missing_ok=True)
-
-
-@lru_cache(maxsize=4096)
-def _digest(path: Path, stamp: Stamp) -> str:  # noqa: ARG001 -- a file with another stamp is read again
-    return sha256(path)
 
 
 def _unpack(path: Path, to: Path) -> None:

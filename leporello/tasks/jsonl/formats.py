@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import IO, Any, ClassVar, NamedTuple
 
 from leporello.core.environment.extras import require
 from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
@@ -41,8 +41,22 @@ class FileRows:
         raise NotImplementedError
 
 
+def lines(file: IO[bytes], limit: int, number: int = 1, offset: int = 0) -> Iterator[Line]:
+    """Yields the lines of an open file, except blank ones; at most one line is in memory."""
+    while content := file.readline(limit + 1):
+        size = len(content)
+        # The rest of an oversized line is dropped in blocks, so that a decompression bomb costs no
+        # memory. It keeps its number, like any row (decision 38).
+        while size > limit and content and not content.endswith(b"\n"):
+            content = file.readline(_BLOCK)
+            size += len(content)
+        if size > limit or not content.isspace():
+            yield Line(number, offset, size, content if size <= limit else None)
+        number, offset = number + 1, offset + size
+
+
 class LineRows(FileRows):
-    """Lines of a JSON Lines file; at most one line is in memory."""
+    """Lines of a JSON Lines file."""
 
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
         """Yields the lines, except blank ones; see `FileRows.rows`."""
@@ -50,17 +64,7 @@ class LineRows(FileRows):
             if not offset:
                 self._check_encoding(file.read(_HEAD))
             file.seek(offset)
-            while content := file.readline(self.limit + 1):
-                size = len(content)
-                # The rest of an oversized line is dropped in blocks, so that a decompression bomb
-                # costs no memory. It keeps its number, like any row (decision 38).
-                while size > self.limit and content and not content.endswith(b"\n"):
-                    content = file.readline(_BLOCK)
-                    size += len(content)
-                if size > self.limit or not content.isspace():
-                    row = content if size <= self.limit else None
-                    yield Line(self.base + number, offset, size, row)
-                number, offset = number + 1, offset + size
+            yield from lines(file, self.limit, self.base + number, offset)
 
     def _check_encoding(self, head: bytes) -> None:
         encoding = looks_like(head)

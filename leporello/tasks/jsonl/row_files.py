@@ -48,7 +48,7 @@ class RowFiles:
             name = f"row {self.name(line.number)}"
             # Kept, since leaving it out would shift the numbers of all later rows.
             return Row(id=name, document="", document_id=name)
-        fields = decode(line.content) if isinstance(line.content, bytes) else line.content
+        fields = decode(line.content)
         if self.columns or fields is line.content:
             # Renamed before validation, so that a field means the same in every format.
             fields = {"id": self.name(line.number), **renamed(fields, self.columns)}

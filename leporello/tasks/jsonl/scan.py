@@ -14,12 +14,10 @@ from leporello.tasks.jsonl.row_files import RowFiles
 from leporello.tasks.jsonl.schema import RowError
 
 _MOST_FAULTS = 500  # the scan stops after more
-# A bound on memory: with `adjacent`, tasks of any size are read without a table of rows.
-_REMEMBERED = 10_000  # adjacent documents for which separate rows are detected
 _TABLE = """
 CREATE TABLE rows (
     line INTEGER PRIMARY KEY, offset INTEGER, size INTEGER,
-    id TEXT, document TEXT, content TEXT, path TEXT
+    id TEXT, document TEXT, content TEXT, source TEXT
 );
 CREATE TABLE documents (first INTEGER PRIMARY KEY, id TEXT);
 """
@@ -49,7 +47,7 @@ class RowPlace(NamedTuple):
     id: str
     document: str
     content: str
-    path: str
+    source: str
 
 
 def grouped(
@@ -71,37 +69,20 @@ class Scan:
         self._faults: list[Fault] = []
         self._reads_all = True  # False after an unreadable row, which may contain any document
 
-    def documents(self, *, adjacent: bool) -> Iterator[DocumentRows]:
+    def documents(self) -> Iterator[DocumentRows]:
         """Yields the documents in the order of their first rows.
 
-        If rows of each document are `adjacent`, no table of rows is needed, but duplicate ids are
-        not detected. Faults of rows are raised after the last document, as one ConfigError.
+        Faults of rows are raised after the last document, as one ConfigError.
         """
-        rows = self._rows()
         # SQLite locks its own calls, so that examples may be read in another thread.
         with closing(sqlite3.connect("", check_same_thread=False)) as table:
-            if not adjacent:
-                rows = grouped(table, self._files.files[0], rows)
-                for line, row_id, first in table.execute(_REPEATS):
-                    earlier = self._files.location(first)
-                    self._fault(line, f"id {row_id!r} is a duplicate of {earlier}")
-            first_lines: dict[str, int] = {}
-            for name, together in groupby(rows, key=lambda row: row.document):
-                places = [*together]
-                self._compare(places)
-                if adjacent:
-                    self._check_adjacent(name, places[0].line, first_lines)
-                yield _document_rows(places)
+            rows = grouped(table, self._files.files[0], self._rows())
+            for line, row_id, first in table.execute(_REPEATS):
+                self._fault(line, f"id {row_id!r} is a duplicate of {self._files.location(first)}")
+            for _, together in groupby(rows, key=lambda row: row.document):
+                yield self._document([*together])
         if self._faults:
             raise ConfigError(self._faults)
-
-    def _check_adjacent(self, name: str, line: int, first_lines: dict[str, int]) -> None:
-        if (first := first_lines.setdefault(name, line)) < line:
-            hint = "with `adjacent`, they must follow each other"
-            earlier = self._files.location(first)
-            self._fault(line, f"document {name!r} has rows from {earlier} on; {hint}")
-        if len(first_lines) > _REMEMBERED:
-            first_lines.clear()
 
     def _fault(self, line: int, text: str) -> None:
         self._faults.append(Fault(*self._files.place(line), text))
@@ -122,28 +103,21 @@ class Scan:
                 texts = (row.id, row.key, row.content, row.source)
                 yield RowPlace(line.number, line.offset, line.size, *texts)
 
-    def _compare(self, rows: Sequence[RowPlace]) -> None:
+    def _document(self, rows: Sequence[RowPlace]) -> DocumentRows:
+        """Returns the rows on a document, as [line, offset, count] of each run of adjacent rows."""
         name = f"document {rows[0].document!r}"
         source = next((row for row in rows if row.content), None)
-        if source is None and not self._reads_all:
-            return
-        if source is None:
+        if source is None and self._reads_all:
             text = "has no text: none of its rows gives `document` or `document_path`"
             self._fault(rows[0].line, f"{name} {text}")
+        runs: list[Any] = []
         for row in rows:
             if source and row.content not in ("", source.content):
                 earlier = f"{self._files.location(source.line)} has another"
                 self._fault(row.line, f"{name} has a second text; {earlier}")
-
-
-def _document_rows(rows: Sequence[RowPlace]) -> DocumentRows:
-    """Returns the rows on a document, as [line, offset, count] of each run of adjacent rows."""
-    runs: list[Any] = []
-    for row in rows:
-        if runs and row.line == runs[-1][0] + runs[-1][2]:
-            runs[-1][2] += 1
-        else:
-            runs.append([row.line, row.offset, 1])
-    source = next((row for row in rows if row.content), None)
-    more: dict[str, JSON] = {"path": source.path} if source and source.path else {}
-    return DocumentRows(len(rows), sum(row.size for row in rows), {"at": runs, **more})
+            if runs and row.line == runs[-1][0] + runs[-1][2]:
+                runs[-1][2] += 1
+            else:
+                runs.append([row.line, row.offset, 1])
+        more: dict[str, JSON] = {"source": source.source} if source and source.source else {}
+        return DocumentRows(len(rows), sum(row.size for row in rows), {"at": runs, **more})

@@ -32,8 +32,6 @@ from leporello.text.typed.schema import schema_of
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 SOURCES = ("document", "document_path", "documents", "collection")  # a row has one of them
-_BEFORE_PATH = "\n"
-_BEFORE_COLLECTION = "\n\n"
 _SHOWN = 60  # most characters of a faulty value in a message
 
 
@@ -111,35 +109,28 @@ class Row(BaseModel):
     @property
     def key(self) -> str:
         """The document's id: `document_id`, or its path or collection, or a hash of its text."""
-        path = ", ".join(self.documents or ()) or self.collection
-        return self.document_id or path or as_posix_path(self.source) or self.content
+        path = self._path or ", ".join(self.documents or ()) or self.collection
+        return self.document_id or path or self.content
 
     @property
     def source(self) -> str:
-        """Path, paths or collection of the document as one text for `sources`; may be empty."""
-        if self.collection:
-            return f"{_BEFORE_COLLECTION}{self.collection}"
-        paths = self.documents or ()
-        return self.document_path or "".join([f"{_BEFORE_PATH}{path}" for path in paths])
+        """Path, paths or collection of the document as JSON; empty without them."""
+        collection = self.collection and {"collection": self.collection}
+        source = collection or self.documents or self._path
+        return json.dumps(source) if source else ""
+
+    @property
+    def _path(self) -> str:
+        """The document's path in normalised form."""
+        path = self.document_path or ""
+        return path if not path or is_url(path) else Path(path).as_posix()
 
     @cached_property
     def content(self) -> str:
-        """Path or hash that identifies the document's text; empty if the row has no document."""
+        """Source or hash that identifies the document's text; empty if the row has no document."""
         if self.document is not None:
             return f"text-{hashlib.sha256(self.document.encode()).hexdigest()[:16]}"
-        return f"path-{as_posix_path(self.source)}" if self.source else ""
-
-
-def as_posix_path(path: str) -> str:
-    """Returns a path in normalised form."""
-    return path if not path or is_url(path) else Path(path).as_posix()
-
-
-def sources(source: str) -> tuple[str, tuple[str, ...]]:
-    """Returns the collection or the paths in a `Row.source`."""
-    if source.startswith(_BEFORE_COLLECTION):
-        return source.removeprefix(_BEFORE_COLLECTION), ()
-    return "", tuple(source.split(_BEFORE_PATH)[1:])
+        return self.source
 
 
 def validated(fields: Mapping[str, Any], ignore: Collection[str] = ()) -> Row:
@@ -152,12 +143,14 @@ def validated(fields: Mapping[str, Any], ignore: Collection[str] = ()) -> Row:
         raise RowError([_describe(e) for e in error.errors(include_url=False)]) from None
 
 
-def decode(line: bytes, *, strict: bool = True) -> Mapping[str, Any]:
-    """Returns the fields of a line; U+FFFD replaces halves of surrogate pairs.
+def decode(line: bytes | Mapping[str, Any] | None, *, strict: bool = True) -> Mapping[str, Any]:
+    """Returns the fields of a line or of a table's row; U+FFFD replaces halves of surrogate pairs.
 
     NaN and duplicate fields are faults if `strict`; official files may have them. Raises RowError
     if the line is not a JSON object in UTF-8.
     """
+    if not isinstance(line, bytes):
+        return line or {}
     try:
         text = line.removeprefix(codecs.BOM_UTF8).rstrip().decode()
         fields = (_STRICT if strict else _LENIENT).decode(text)

@@ -116,11 +116,11 @@ def _drawn(archive: Archive, by_question: bool) -> frozenset[Any]:
 def _read(archive: Archive, of_row: Callable[[_Row], Any]) -> list[Any]:
     """Returns the rows in a form, without popular questions, which only `popqa_3` has."""
     results = []
-    for line, content in archive.rows():
+    for line in archive.rows():
         try:
-            row = decode(content, strict=False)
+            row = decode(line.content, strict=False)
         except RowError as error:
-            raise UserError(f"{archive}:{line}: {error}") from None
+            raise UserError(f"{archive}:{line.number}: {error}") from None
         if row.get("s_pop", 0) < _POPULAR:
             results.append(of_row(row))
     return results

@@ -2,7 +2,6 @@
 
 import bz2
 import io
-import json
 import os
 import re
 import zipfile
@@ -10,7 +9,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, cast
@@ -19,7 +17,7 @@ from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import UserError, did_you_mean, few
 from leporello.core.files import Stamp, at_home, opened, stamp
 from leporello.storage import RemotePath, to_path
-from leporello.tasks.jsonl.formats import ParquetRows
+from leporello.tasks.jsonl.formats import Line, ParquetRows, lines
 
 _BLOCK = 1 << 20  # bytes of rows that are decompressed at once
 # Parts of a JSON list: an object without inner objects, and the end.
@@ -48,38 +46,33 @@ class Archive:
     def __str__(self) -> str:
         return f"{self.path} ({self.members[0]})" if self.members else str(self.path)
 
-    def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yields line numbers from 1 and lines, also blank ones; raises UserError if damaged."""
+    def rows(self) -> Iterator[Line]:
+        """Yields the rows, without blank lines; raises UserError if the file is damaged."""
         number = 0
-        if self.path.suffix == ".parquet":
-            for number, _, _, fields in ParquetRows(self.path, self.path, ROW_BYTES).rows():
-                if fields is None:
-                    raise UserError(f"{self}: row {number} has more than {ROW_BYTES} bytes")
-                yield number, json.dumps(fields, ensure_ascii=False).encode()
-            return
-        with opened(self.path) as file:
-            try:
-                if self.path.suffix == ".json" and file.peek(64).lstrip()[:1] == b"[":
-                    for number, row in _objects(file):
-                        yield number, row
-                    return
-                with self._unpacked(file) as rows:
-                    for number, line in enumerate(iter(partial(rows.readline, ROW_BYTES), b""), 1):
-                        if len(line) == ROW_BYTES:
-                            raise UserError(
-                                f"{self}: line {number} has more than {ROW_BYTES // 2**20} MiB;"
-                                " is this JSON Lines, one row per line?"
-                            )
-                        yield number, line
-            except _DAMAGE as error:
-                raise UserError(
-                    f"{self}: is truncated or damaged after line {number}:"
-                    f" {str(error) or type(error).__name__}; remove it and fetch it again"
-                ) from None
+        try:
+            with opened(self.path) as file:
+                for line in self._rows(file):
+                    number = line.number
+                    if line.content is None:
+                        raise UserError(
+                            f"{self}: line {number} has more than {ROW_BYTES // 2**20} MiB;"
+                            " is this JSON Lines, one row per line?"
+                        )
+                    yield line
+        except _DAMAGE as error:
+            raise UserError(
+                f"{self}: is truncated or damaged after line {number}:"
+                f" {str(error) or type(error).__name__}; remove it and fetch it again"
+            ) from None
 
-    def rows(self) -> Iterator[tuple[int, bytes]]:
-        """Yields the lines without blank ones; see `lines`."""
-        return ((number, line) for number, line in self.lines() if not line.isspace())
+    def _rows(self, file: BufferedReader) -> Iterator[Line]:
+        if self.path.suffix == ".parquet":
+            yield from ParquetRows(self.path, self.path, ROW_BYTES).rows()
+        elif self.path.suffix == ".json" and file.peek(64).lstrip()[:1] == b"[":
+            yield from _objects(file)
+        else:
+            with self._unpacked(file) as rows:
+                yield from lines(rows, ROW_BYTES)
 
     @contextmanager
     def _unpacked(self, file: BufferedReader) -> Iterator[IO[bytes]]:
@@ -105,14 +98,14 @@ class Archive:
             raise UserError(f"{self}: cannot be unpacked: {error}") from None
 
 
-def _objects(file: BufferedReader) -> Iterator[tuple[int, bytes]]:
+def _objects(file: BufferedReader) -> Iterator[Line]:
     """Yields the objects of a JSON list, with the numbers of their first lines."""
     buffer, line = b"", 1
     while block := file.read(max(_BLOCK, len(buffer))):  # doubling keeps the time linear
         buffer, position = buffer + block, 0
         while row := _OBJECT.match(buffer, position):
             line += buffer.count(b"\n", position, row.start(1))
-            yield line, row[1]
+            yield Line(line, 0, len(row[1]), row[1])
             line, position = line + row[1].count(b"\n"), row.end()
         buffer = buffer[position:]
         if len(buffer) > ROW_BYTES:

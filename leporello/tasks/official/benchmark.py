@@ -1,25 +1,21 @@
 """Base class of the benchmarks' tasks, which turns rows into examples in constant memory.
 
-A split is read in two passes, because a zip or bz2 file can only be read in order. The first checks
-every row, and stores everything but the documents in a layout, which is cached between runs. The
-second reads the text of each document from the first row that has it.
+A split is read once: every row is checked, and the examples and the text of each document are
+stored in a layout, which is cached between runs.
 """
 
-import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import tee
 from pathlib import Path
 from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.files import sha256
 from leporello.core.records import JSON, DocumentRows, Example
-from leporello.tasks.jsonl.schema import RowError, decode
-from leporello.tasks.layouts import ForwardReader, LaidOut, Layout, cached_layout
+from leporello.tasks.jsonl.schema import RowError
+from leporello.tasks.layouts import LaidOut, Layout, cached_layout
 from leporello.tasks.official.archives import (
     Archive,
     check_split,
@@ -27,7 +23,7 @@ from leporello.tasks.official.archives import (
     present,
     zip_or_folder,
 )
-from leporello.tasks.official.validate import DocumentGroup, RowIndex, document_key, merged
+from leporello.tasks.official.validate import RowIndex, stored_examples
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,55 +104,32 @@ class Benchmark(LaidOut):
         raise NotImplementedError
 
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:  # noqa: ARG002 -- part of `Sharded`
-        """Yields the examples on documents of the layout; fast if documents are in ascending order.
+        """Yields the examples on documents of the layout.
 
         An example with faulty data has a `fault` and no references. Raises UserError if the file is
         damaged, or has changed.
         """
-        archive, [groups, numbered] = self.archive, tee(map(DocumentGroup.of, documents))
-        rows = _row_reader(archive).items(group.number for group in numbered)
-        for group in groups:
-            _, content = next(rows, (0, b""))
-            yield from _examples(group, self._first(group, content), archive.path.name)
+        layout = self._layout()
+        for document in documents:
+            examples = [*stored_examples(document.rows, layout)]
+            if not examples:
+                raise UserError(f"{self.archive}: has changed while it was read; run again")
+            yield from examples
 
     def fingerprint(self) -> str:
-        """Returns the SHA-256 of the split's rows, which is the same for a zip and a folder."""
-        return str(self._layout().facts["sha256"])
+        """Returns the SHA-256 of the split's file, after checking its rows."""
+        self._layout()
+        return sha256(self.archive.path)
 
     def _layout(self) -> Layout:
-        """Returns the examples on each document, with the size of the row that has its text."""
         return _cached_layout(self, self.archive)
-
-    def _first(self, group: DocumentGroup, content: bytes) -> Example:
-        first = next(iter(group.examples))
-        with suppress(RowError):
-            for example in self.take(group.number, decode(content, strict=False)):
-                if (example.id, document_key(example.document)) == (first, group.key):
-                    return example
-        raise UserError(f"{self.archive}: has changed while it was read; run again")
 
 
 @lru_cache(maxsize=16)
 def _cached_layout(task: Benchmark, archive: Archive) -> Layout:
-    index = RowIndex(task.take, archive)
     is_built_in = type(task).__module__.startswith("leporello.")  # the key lacks a plug-in's code
     key: JSON = [repr(task), str(archive), sha256(archive.path)] if is_built_in else None
-    return cached_layout(key, index.read(), index.facts)
-
-
-@lru_cache(maxsize=16)
-def _row_reader(archive: Archive) -> ForwardReader[tuple[int, bytes]]:
-    return ForwardReader(archive.rows)
-
-
-def _examples(group: DocumentGroup, first: Example, file: str) -> Iterator[Example]:
-    """Yields the examples on a document, in the order of their first rows."""
-    document = dataclasses.replace(first.document, id=f"text-{group.key[:16]}")
-    for line, stored in group.examples.values():
-        example = merged(first, stored) if stored.id == first.id else stored
-        fault = f"{file}:{line}: {example.fault}" if example.fault else ""
-        references = () if fault else example.references
-        yield dataclasses.replace(example, document=document, references=references, fault=fault)
+    return cached_layout(key, lambda store: RowIndex(task.take, archive, store).read())
 
 
 def text_of(row: Mapping[str, Any], name: str) -> str:
