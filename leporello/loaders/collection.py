@@ -14,20 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from leporello.core.errors import UserError
-from leporello.core.files import at_home, opened, stamp
+from leporello.core.files import at_home, opened
 from leporello.core.members import join
 from leporello.core.protocols import Loader
 from leporello.core.records import JSON, CacheProtocol, Document, Index, Loss, Place, Section, Span
 from leporello.loaders.files import LARGEST, loader_of, read_bytes, read_with
+from leporello.loaders.office.archive import is_bomb
 from leporello.storage import RemotePath, to_path
 from leporello.storage.location import Location
 
 UNREADABLE = "unreadable file"
 MOST_NAMES = 5  # in a note
-_BOMB = (2**24, 100)  # unpacked bytes and growth factor of a file; exceeding both is refused
-_ARCHIVES = (".zip", ".gz", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 _HIDDEN = re.compile(r"(?:\A|/)(?:\.(?!\.?/)|__MACOSX/)")
-_TRIES = 3  # to read a file that changes during the read
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,9 @@ def _find(path: Path, found: _Found, prefix: str) -> None:
     """Adds the files at a path; `prefix` precedes the names of files in a folder or archive."""
     if isinstance(path, RemotePath) and path.is_dir():
         for name in sorted(Location(str(path)).files()):
-            found.sources.append(FoundFile(prefix + name, path / name, partial(_read, path / name)))
+            found.sources.append(
+                FoundFile(prefix + name, path / name, partial(read_bytes, path / name))
+            )
     elif path.is_dir():
         _walk(path, found, prefix)
     else:
@@ -121,40 +121,21 @@ def _add(path: Path, name: str, found: _Found, prefix: str) -> None:
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
             found.losses.append(Loss(UNREADABLE, f"{path}: is not an archive: {error}", name))
     else:
-        found.sources.append(FoundFile(name, path, partial(_read, path)))
+        found.sources.append(FoundFile(name, path, partial(read_bytes, path)))
 
 
 def _unpack(path: Path, found: _Found, prefix: str) -> None:
     archive = zipfile.ZipFile(os.fspath(path))  # stays open until its files are read
-    if "[Content_Types].xml" in archive.namelist():  # an Office file with the suffix .zip
-        found.sources.append(FoundFile(prefix.removesuffix("/"), path, partial(_read, path)))
-        return
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-    if sum(entry.file_size for entry in entries) > LARGEST:
-        raise ValueError(f"unpacks to more than {LARGEST // 2**20} MiB")
+    if is_bomb(size := sum(entry.file_size for entry in entries), path.stat().st_size):
+        raise ValueError(f"would unpack to {size:,} bytes, too many")
     for entry in entries:
         name = prefix + _shown(entry.filename)
         if _HIDDEN.search(entry.filename):
             found.hidden.append(name)
-        elif why := _refused(entry):
-            found.losses.append(Loss(UNREADABLE, f"{name}: {why}", name))
         else:
             inner = Path(path, entry.filename)
             found.sources.append(FoundFile(name, inner, partial(_unpacked, archive, entry, name)))
-
-
-def _refused(entry: zipfile.ZipInfo) -> str:
-    """Returns the reason to leave a file packed; empty if there is none."""
-    least, factor = _BOMB
-    if entry.flag_bits & 1:
-        return "is encrypted; unpack the archive first"
-    if entry.filename.lower().endswith(_ARCHIVES):
-        return "is an archive within an archive; unpack it first"
-    if entry.file_size > max(least, entry.compress_size * factor):
-        return (
-            f"would unpack to {entry.file_size} bytes from {entry.compress_size}, too many: skipped"
-        )
-    return ""
 
 
 def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
@@ -162,17 +143,6 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> by
         return archive.read(entry)
     except Exception as error:  # corrupt archives raise all kinds of errors
         raise UserError(f"{name}: cannot be unpacked: {error}") from None
-
-
-def _read(path: Path) -> bytes:
-    """Reads a file, again if it changes during the read."""
-    for _ in range(_TRIES):
-        if isinstance(path, RemotePath):
-            return read_bytes(path)
-        before, data, after = stamp(path), read_bytes(path), stamp(path)
-        if before == after:
-            return data
-    raise UserError(f"{path}: changes while it is read")
 
 
 def _unique_names(sources: Sequence[FoundFile]) -> Iterator[FoundFile]:

@@ -19,10 +19,8 @@ _LEAST = 1000  # characters of a run without a header
 _STEP = 29  # a prime, so that samples meet the ends of lines of equal length rarely
 _ALPHABET = bytes(chr(byte).isalnum() or byte in b"+/=_-" for byte in range(128)) + bytes(128)
 _SAMPLED = b"\1" * (_LEAST // _STEP)
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{60,}+")
-_BLOCK = re.compile(
-    rf"{_RUN.pattern}(?:\s{{1,9}}{_RUN.pattern})*+(?:\s{{1,9}}[A-Za-z0-9+/_-]{{1,99}}=|=?)=?"
-)
+_RUN = r"[A-Za-z0-9+/_-]{60,}+"
+_BLOCK = re.compile(rf"{_RUN}(?:\s{{1,9}}{_RUN})*+(?:\s{{1,9}}[A-Za-z0-9+/_-]{{1,99}}=|=?)=?")
 # Base64 has 16 % digits and 41 % letters of either case; hexadecimal digits are 62 % digits.
 _DIGITS, _UPPER, _LOWER = re.compile("[0-9]"), re.compile("[A-Z]"), re.compile("[a-z]")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F\s]+")
@@ -67,16 +65,8 @@ def _uris(text: str) -> Iterator[tuple[int, int]]:
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:
     # Samples, since a search of every character takes longer than loading the text.
-    sampled = text[::_STEP].encode("ascii", "replace").translate(_ALPHABET)
-    at = first = last = 0
-    while (first := sampled.find(_SAMPLED, last)) >= 0:
-        last = sampled.find(b"\0", first) % (len(sampled) + 1)  # -1 becomes the end
-        # Lines that a sample met the end of may precede these.
-        at = max(at, first * _STEP - 2 * _LEAST)
-        while run := _RUN.search(text, at, last * _STEP):
-            block = _BLOCK.match(text, run.start())
-            assert block is not None
-            at = block.end()
+    if _SAMPLED in text[::_STEP].encode("ascii", "replace").translate(_ALPHABET):
+        for block in _BLOCK.finditer(text):
             if len(block[0]) >= _LEAST and _is_encoded(block[0][:_LEAST]):
                 yield block.span()
 

@@ -32,6 +32,7 @@ _LIST_FORMS = {
     "none": "", "decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
     "upper-latin": "A", "lower-roman": "i", "upper-roman": "I", "decimal-leading-zero": "01",
 }  # fmt: skip
+_LIST_STYLE = re.compile(rf"list-style(?:-type)?\s*:[^;]*?({'|'.join(_LIST_FORMS)})(?![\w-])", re.I)
 _SHIFTED = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.I)
 _INLINE = re.compile(r"display\s*:\s*inline(?!-)", re.I)
 # Elements that the cells of a table without <table> are like.
@@ -47,7 +48,7 @@ class HtmlFlow(Flow):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lists: list[_List | None] = []  # None for lists without numbers
+        self._lists: list[Counter] = []
         # Open <nav>, whose lists have no numbers, and <select>, whose options have boxes
         self._within = {"nav": 0, "select": 0}
         # Elements that each open <span> and <div> is like; empty for a plain span or an inline div
@@ -69,16 +70,20 @@ class HtmlFlow(Flow):
             self.end(like)
 
     def _start_list(self, tag: str, attributes: Mapping[str, str]) -> None:
-        has_numbers = tag == "ol" and not self._within["nav"]
-        self._lists.append(_List(attributes) if has_numbers else None)
+        # Numbers of a reversed list depend on items that follow.
+        has_numbers = tag == "ol" and not self._within["nav"] and "reversed" not in attributes
+        form = _form(attributes) if has_numbers else ""
+        self._lists.append(Counter(whole(attributes.get("start"), 1), form))
 
     def _end_list(self, _tag: str) -> None:
-        if self._lists and (counted := self._lists.pop()):
-            counted.renumber(self.pieces)
+        if self._lists:
+            self._lists.pop()
 
     def _start_item(self, _tag: str, attributes: Mapping[str, str]) -> None:
-        if self._lists and (counted := self._lists[-1]):
-            self.label(counted.number(attributes, len(self.pieces) + 1))
+        if self._lists:
+            counter = self._lists[-1]
+            counter.following = whole(attributes.get("value"), counter.following)
+            self.label(counter.count())
 
     def _start_dialog(self, tag: str, attributes: Mapping[str, str]) -> None:
         if "open" not in attributes:
@@ -115,43 +120,11 @@ class HtmlFlow(Flow):
     }
 
 
-class _List:
-    """An open list with numbers."""
-
-    def __init__(self, attributes: Mapping[str, str]) -> None:
-        kind = attributes.get("type", "1")
-        form = _form(attributes, kind if kind in ("a", "A", "i", "I") else "1")
-        is_reversed = "reversed" in attributes
-        start = whole(attributes.get("start"), 1)
-        self._counter = Counter(start, form, -1 if is_reversed else 1)
-        # Items of a reversed list without a start are counted at its end.
-        self._numbers: list[int] | None = [] if is_reversed and "start" not in attributes else None
-
-    def number(self, attributes: Mapping[str, str], piece: int) -> str:
-        """Returns the number of an item, which is written as a piece of the text."""
-        if self._numbers is not None:
-            self._numbers.append(piece)
-        kind = _form(attributes, attributes.get("type", "")) if self._counter.form else ""
-        self._counter.following = whole(attributes.get("value"), self._counter.following)
-        number = self._counter.count(kind)
-        return number if _form(attributes, "1") else ""
-
-    def renumber(self, pieces: list[str]) -> None:
-        """Replaces the numbers of a reversed list."""
-        if self._numbers and self._counter.form:
-            self._counter.following = len(self._numbers)
-            for piece in self._numbers:
-                pieces[piece] = self._counter.count()
-
-
-def _form(attributes: Mapping[str, str], default: str) -> str:
-    """Returns the form of numbers that a style names; empty for no numbers."""
-    for declaration in attributes.get("style", "").lower().split(";"):
-        name, _, value = declaration.partition(":")
-        if name.strip() in ("list-style", "list-style-type"):
-            forms = (_LIST_FORMS[word] for word in value.split() if word in _LIST_FORMS)
-            return next(forms, default)
-    return default
+def _form(attributes: Mapping[str, str]) -> str:
+    """Returns the form of a list's numbers; empty if it shows none."""
+    style = _LIST_STYLE.search(attributes.get("style", ""))
+    kind = attributes.get("type", "1")
+    return _LIST_FORMS[style[1].lower()] if style else kind if kind in ("a", "A", "i", "I") else "1"
 
 
 def _box(*, is_ticked: bool) -> str:

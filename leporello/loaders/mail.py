@@ -30,13 +30,10 @@ if TYPE_CHECKING:
 _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _LINE = rb"[A-Za-z][A-Za-z0-9-]*:[^\n]*\n(?:[ \t][^\n]*\n)*"
 _HEAD = re.compile(rb"(?:From [^\n]*\n)?((?:" + _LINE + rb")+)\r?\n")
-_BLANK_LINE = re.compile(rb"\n\r?\n")
-_HEADER = re.compile(rb"[!-9;-~]+:")
-_NO_HEADER = re.compile(rb"^(?![ \t\r\n]|[!-9;-~]+:)[^\n]*\n", re.M)
 _MAILS = re.compile(rb"^From (?=[^\n]*\d{4})[^\n]*+\n(?=[A-Za-z][A-Za-z0-9-]*:)", re.M)
-# Words of texts that only refer to the HTML.
+# Words of texts that only refer to the HTML, which have few different ones.
 _STUB = re.compile(r"\bhtml\b|\bbrowser\b|\bviewer\b|\bmail (?:client|reader|program)", re.I)
-_STUB_TERMS = 100  # different words of such a text at most
+_STUB_TERMS = 100
 _TAGS = re.compile(r"<(style|script)\b[^<]*</\1>|<[^<>]*>|&\w+;", re.I)
 _HEAD_LETTERS = 1000  # of a body that may be HTML, although it is declared as text
 _DEEPEST = 5  # mails in mails
@@ -93,9 +90,6 @@ class Mail(Format):
 def _parsed(raw: bytes) -> EmailMessage:
     head, _, _ = raw.partition(b"\n")
     body = raw if not head.startswith(b"From ") else raw[len(head) + 1 :]
-    # The library takes a header after an invalid line for text.
-    if _HEADER.match(body) and (blank := _BLANK_LINE.search(body)):
-        body = _NO_HEADER.sub(b"", body[: blank.end()]) + body[blank.end() :]
     message = email.message_from_bytes(body, policy=_policy())
     assert isinstance(message, EmailMessage)
     return message

@@ -49,10 +49,9 @@ class Counter:
 
     following: int = 1  # number of the next item
     form: str = "1"  # form of its numbers, as in `numeral`; empty for items without numbers
-    step: int = 1  # difference between the numbers of items
 
-    def count(self, form: str = "") -> str:
+    def count(self) -> str:
         """Counts an item, and returns its number with a dot; empty for items without numbers."""
         current = self.following
-        self.following += self.step
-        return f"{numeral(current, form or self.form)}." if self.form else ""
+        self.following += 1
+        return f"{numeral(current, self.form)}." if self.form else ""

@@ -199,11 +199,3 @@ def test_saved_pages_are_read() -> None:
     content = b"MIME-Version: 1.0\r\n" + multipart("related", page(), style)
     assert load_bytes(content, Path("a.mht")).text == SHOWN
     assert load_bytes(content, Path("a")).text == SHOWN
-
-
-def test_headers_after_an_invalid_line_are_read() -> None:
-    body = "\n\nForty.\r\n\r\nThree"
-    mail = "From: a@x\nMicrosoft Mail Internet Headers Version 2.0\r\nSubject: Casks" + body
-    assert load_bytes(mail.encode(), Path("a.eml")).text == "From: a@x\nSubject: Casks" + body
-    text = "Not a header\n\nText"
-    assert "Not a header" in load_bytes(text.encode(), Path("a.eml")).text

@@ -121,15 +121,3 @@ def test_blocks_that_a_style_puts_into_a_line() -> None:
     assert read(page, "a.html").text == "at $5.22 per share.\nNext"
     hidden = "<div hidden><div style='display: inline'>x</div></div><div>a</div><div>b</div>"
     assert read(hidden, "a.html").text == "a\nb"
-
-
-def test_rtf_reports_text_after_its_end() -> None:
-    assert read("{\\rtf1 One}}\n\0", "a.rtf").losses == ()
-    [loss] = read(r"{\rtf1 One}} Two}", "a.rtf").losses
-    assert (loss.what, loss.characters) == ("text", len("Two"))
-
-
-def test_rtf_with_letters_of_old_machines() -> None:
-    """Without a code page, the file names the machine."""
-    assert read(r"{\rtf1\mac it\'d5s}", "a.rtf").text == "it\u2019s"
-    assert read(r"{\rtf1\pca caf\'82}", "a.rtf").text == "caf\xe9"

@@ -104,7 +104,10 @@ def ods(cells: Grid) -> bytes:
         body += f"<table:table-row{_hidden(i in cells.hidden_rows, 'filter')}>"
         for j, value in enumerate(row):
             attributes = _ods_value(value, cells.format(i, j)) + spans.get((i, j), "")
-            body += f"<table:table-cell{attributes}><text:p>{value}</text:p></table:table-cell>"
+            text = str(value)
+            if code := cells.format(i, j):
+                text = f"{value:.1%}".replace(".0%", "%") if "%" in code else f"{value:g} EUR"
+            body += f"<table:table-cell{attributes}><text:p>{text}</text:p></table:table-cell>"
         body += "</table:table-row>"
     spaces = " ".join(f'xmlns:{prefix}="{name}"' for prefix, name in names.items())
     content = (

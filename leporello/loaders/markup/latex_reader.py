@@ -14,7 +14,6 @@ from leporello.loaders.text import line_starts
 _ARGUMENT = re.compile(grammar.GROUP, re.DOTALL)
 _CELLS = re.compile(r"\s*(?:\[[^\[\]]{0,99}\])?\{(\d{1,4})\}")  # that a cell covers
 _LABEL = re.compile(r"[ \t]*\[((?:[^\[\]{}]|\{[^{}]{0,999}\}){0,999})\]")
-_COUNTER = re.compile(r"\s*\{enum[iv]+\}\s*\{(\d{1,6})\}")
 _LETTER = re.compile(r"\s*+(?:\{\s*+\\?+([^\W\d_]?+)\s*+\}|\\([ij])(?![a-zA-Z])|([^\W\d_]))")
 _OPTIONS = re.compile(r"(?:\[[^\[\]\n]{0,300}\])+")
 
@@ -36,7 +35,6 @@ class LatexReader:
         self._steps.update(dict.fromkeys(grammar.FRACTIONS, self._fraction))
         self._tables: list[LatexTable] = []  # that are open
         self._lists: list[LatexList] = []
-        self._ended: dict[int, int] = {}  # number of the last item of the last list, by depth
 
     def define(self) -> Iterator[str]:
         """Records commands that the file defines; yields the names of those with arguments."""
@@ -148,18 +146,13 @@ class LatexReader:
             self._end_table()
         self.flow.start("p")
         if name in grammar.LISTS and not is_begin and self._lists:
-            ended = self._lists.pop()
-            if ended.is_numbered:
-                self._ended[len(self._lists)] = ended.number
+            self._lists.pop()
         if not is_begin:
             return at
         after = self._after(at, grammar.SILENT.get(token["name"], grammar.SILENT.get(name, 0)))
         if name in grammar.LISTS:
             depth = sum(inner.is_numbered for inner in self._lists)
-            options = self._text[at:after]
-            self._lists.append(LatexList(name, options, depth))
-            if "resume" in options:
-                self._lists[-1].number = self._ended.get(len(self._lists) - 1, 0)
+            self._lists.append(LatexList(name, self._text[at:after], depth))
         if name in grammar.TABLES:
             self.flow.start("table")
             self._tables.append(LatexTable(self.flow, len(self._open)))
@@ -191,8 +184,6 @@ class LatexReader:
         if step := self._steps.get(word):
             return step(token, at)
         self._in_table(word, at) if self._tables else self._structure(word)
-        if word == "setcounter" and self._lists and (counter := _COUNTER.match(self._text, at)):
-            self._lists[-1].number = int(counter[1])
         if word == "cmidrule" and self._text.startswith("(", at):
             at = self._text.find(")", at) + 1 or at
         return self._after(at, grammar.SILENT.get(word, 0))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from leporello.core.records import Document, Loss
 from leporello.loaders.files import Format
-from leporello.loaders.numbering import Counter
 from leporello.loaders.text import decoded, line_places, line_starts
 from leporello.text.headings.lines import TextLines, underlined
 from leporello.text.outline import outline
@@ -36,19 +35,12 @@ class Code(Format):
 _ELSEWHERE = re.compile(
     r"^[ \t]*\.\. (?:\|.*\| )?(image|figure|include|literalinclude)::(.*)", re.M
 )
-_ITEM = re.compile(r"(?P<before>[ \t]*\(?)(?P<mark>#|\d{1,9}|[a-zA-Z])(?P<after>[.)][ \t])")
-_LITERAL = re.compile(
-    r"::\s*$|^\s*\.\. (?:code|code-block|sourcecode|parsed-literal|raw|math|highlight)::"
-)
 _WHY = {"image": "image", "figure": "image", "include": "included file"}
 
 
 @dataclass(frozen=True)
 class RestructuredText(Format):
-    """reStructuredText: the text as written, with headings ranked by first use of an underline.
-
-    Items that are marked `#.` get their numbers.
-    """
+    """reStructuredText: the text as written, with headings ranked by first use of an underline."""
 
     suffixes = (".rst", ".rest")
 
@@ -58,7 +50,6 @@ class RestructuredText(Format):
         No directive is run: files that directives include are reported as losses.
         """
         raw = decoded(data, path)
-        raw = replace(raw, text=_numbered(raw.text))
         lines, styles = TextLines(raw.text), dict[str, int]()  # of underlines, by their first use
         titles = (underlined(lines, line, styles) for line in range(len(lines)))
         headings = [heading for heading in titles if heading]
@@ -75,29 +66,3 @@ class RestructuredText(Format):
             places=line_places(raw.text),
             losses=(*raw.losses, *lost),
         )
-
-
-def _numbered(text: str) -> str:
-    """Returns the text with the numbers of items that are numbered automatically."""
-    if "#." not in text and "#)" not in text:
-        return text
-    lines = text.split("\n")
-    lists: dict[tuple[int, str], Counter] = {}  # by indentation and signs around numbers
-    literal: int | None = None  # indentation before a literal block
-    for number, line in enumerate(lines):
-        indent = len(line) - len(line.lstrip())
-        if indent == len(line) or (literal is not None and indent > literal):
-            continue
-        literal = indent if _LITERAL.search(line) else None
-        item = _ITEM.match(line)
-        key = (indent, f"{item['before']}{item['after']}".strip() if item else "")
-        lists = {k: c for k, c in lists.items() if k[0] < indent or k == key}
-        if item and item["mark"] == "#":
-            mark = lists.setdefault(key, Counter()).count().removesuffix(".")
-            lines[number] = f"{item['before']}{mark}{item['after']}{line[item.end() :]}"
-        elif item and item["mark"].isdigit():
-            lists[key] = Counter(int(item["mark"]) + 1)
-        elif item:
-            form = "a" if item["mark"].islower() else "A"
-            lists[key] = Counter(ord(item["mark"].lower()) - ord("a") + 2, form)
-    return "\n".join(lines)

@@ -53,6 +53,11 @@ def _check_entries(data: bytes) -> None:
         raise zipfile.BadZipFile(f"{count:,} entries, more than {ARCHIVE_ENTRIES:,}")
 
 
+def is_bomb(size: int, packed: int) -> bool:
+    """Returns whether the members of an archive are too large, or many times as large as it."""
+    return size > min(LARGEST, max(_BOMB[0], _BOMB[1] * packed))
+
+
 def unpacked(data: bytes, path: Path, *, is_tested: bool = True) -> zipfile.ZipFile:
     """Opens an archive, and checks that its members are intact and not too large.
 
@@ -63,7 +68,7 @@ def unpacked(data: bytes, path: Path, *, is_tested: bool = True) -> zipfile.ZipF
         _check_entries(data)
         archive = zipfile.ZipFile(io.BytesIO(data))
         size = sum(info.file_size for info in archive.infolist())
-        if size > LARGEST or (size > _BOMB[0] and size > _BOMB[1] * len(data)):
+        if is_bomb(size, len(data)):
             raise UserError(
                 f"{path}: {len(data):,} bytes would unpack to {size:,}, too many: a zip bomb?"
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import zipfile
 import zlib
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
@@ -115,10 +114,7 @@ def write_chart(root: Element, flow: Flow) -> None:
             _points(series, *names) for names in (("cat", "xVal"), ("val", "yVal"))
         )
         name = _points(series, "tx")[:1] or [series.findtext("{*}tx/{*}v") or ""]
-        column = values or []
-        if sizes := _points(series, "bubbleSize"):
-            column = [f"{value} ({size})" for value, size in zip(values, sizes, strict=False)]
-        tables.setdefault((*categories,), []).append((name[0], column))
+        tables.setdefault((*categories,), []).append((name[0], values))
     for labels, columns in tables.items():
         count = max((len(labels), *(len(values) for _, values in columns)))
         fields = [["", *labels], *([name, *values] for name, values in columns)]
@@ -136,17 +132,8 @@ def _points(series: Element, *names: str) -> list[str]:
     source = next((e for name in names if (e := series.find(f"{{*}}{name}")) is not None), None)
     if source is None:
         return []
-    levels = [*source.iter("{*}lvl")]
-    points: dict[int, str] = {}
-    for level in levels or [source]:
-        outer = sorted(_values(level).items())
-        if not points:  # the innermost level is the first one
-            points = dict(outer)
-            continue
-        starts = [index for index, _ in outer]
-        for index, text in points.items():  # an outer label is above the labels up to the next one
-            if at := bisect_right(starts, index):
-                points[index] = f"{outer[at - 1][1]} {text}"
+    # Of several levels of categories, the innermost is the first.
+    points = _values(next(source.iter("{*}lvl"), source))
     return [points.get(i, "") for i in range(max(points, default=-1) + 1)]
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
 
@@ -145,14 +145,8 @@ _LOST = {
     "objdata": ("embedded object", "is not read; save it as a separate file"),
 }
 _SHAPE_TEXT = re.compile(r"\{\\shptxt(?![a-z])")
-_CHECKED = re.compile(r"\\ff(res|defres)(\d+)")
-_CHOICE = re.compile(r"\\ffl(?![a-z])\s*([^{}]*)")
-# Encodings of files without `\\ansicpg`.
-_CHARSETS = {"mac": "mac_roman", "pca": "cp850", "pc": "cp437"}
-_CHARSET = re.compile(r"\{\\rtf\d*\\(mac|pca|pc)(?![a-z])")
 _LEVEL = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
 _MARK = 0xFDD0  # first of nine code points for levels, which no text contains
-_UNSET = 25  # result of a field of a form that nobody has filled in
 _LEVELLED = re.compile(r"([\ufdd0-\ufdd8][\ufdd0-\ufdd8]*)([^\n]*)")
 
 
@@ -173,11 +167,6 @@ class Rtf(Format):
         if max(depths) > RTF_DEPTH:
             raise RecursionError
         losses: list[Loss] = []
-        if 0 in depths[:-1]:
-            end = next(islice(_BRACE.finditer(source), depths.index(0), None)).end()
-            if after := source[end:].strip("{} \r\n\0"):
-                why = "follows the brace that ends the document"
-                losses.append(Loss("text", why, characters=len(after)))
         source = "".join(_kept(source, losses))
         source = marked_formats(marked_rows(source))
         marked = _plain(_LEVEL.sub(lambda m: m[0] + chr(_MARK + int(m[1])), source))
@@ -219,8 +208,6 @@ def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
         elif kind in ("listtext", "pntext"):  # the number of an item
             label = re.sub(r"\\tab(?![a-z]) ?", "", body).strip()
             yield f"{{{_BULLET.sub(_SIGN, label)}}} "
-        elif kind == "fldinst":
-            yield f"{{{_form(body)}}}"
         elif kind == "shp":
             for box in _SHAPE_TEXT.finditer(body):
                 inner = body[box.end() : _end(body, box.start()) - 1]
@@ -231,17 +218,6 @@ def _kept(source: str, losses: list[Loss]) -> Iterator[str]:
             if text.strip() or not furniture:
                 losses.append(Loss(*_LOST[kind], "", len(text.strip()), furniture=furniture))
     yield source[at:]
-
-
-def _form(instruction: str) -> str:
-    """Returns the value of a form's box or list; empty for other fields."""
-    results = {match[1]: int(match[2][:4]) for match in _CHECKED.finditer(instruction)}
-    value = results.get("res", _UNSET)
-    value = results.get("defres", 0) if value == _UNSET else value
-    if "FORMCHECKBOX" in instruction:
-        return rf"\u{ord('☒' if value else '☐')}?"
-    choices = _CHOICE.findall(instruction)
-    return "".join(choices[value : value + 1]) if "FORMDROPDOWN" in instruction else ""
 
 
 def _end(source: str, start: int) -> int:
@@ -258,7 +234,5 @@ def _plain(source: str) -> str:
     from striprtf import striprtf
 
     library: Any = striprtf  # which has no types
-    declared = _CHARSET.match(source)
-    encoding = _CHARSETS[declared[1]] if declared else "cp1252"
-    text = str(library.rtf_to_text(source, encoding, errors="replace"))
+    text = str(library.rtf_to_text(source, "cp1252", errors="replace"))
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins surrogates

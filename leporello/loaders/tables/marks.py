@@ -12,11 +12,6 @@ from leporello.core.errors import UserError
 # First row, first column, last row and last column of merged cells, from 0.
 Merged: TypeAlias = tuple[int, int, int, int]
 
-# Errors of cells by their number in xls files.
-ERRORS = {
-    0x00: "#NULL!", 0x07: "#DIV/0!", 0x0F: "#VALUE!", 0x17: "#REF!", 0x1D: "#NAME?",
-    0x24: "#NUM!", 0x2A: "#N/A", 0x2B: "#GETTING_DATA",
-}  # fmt: skip
 PERCENT = {"9": "0%", "10": "0.00%"}  # formats that a file need not define, by number
 MOST_CELLS = 40_000_000  # of a sheet's rectangle; even an empty cell takes 24 bytes
 _EXACT = 10**21  # larger numbers are written with an exponent
@@ -34,10 +29,8 @@ class Marks:
     merged: list[Merged] = field(default_factory=list)
     rows: list[range] = field(default_factory=list)  # hidden rows
     columns: list[range] = field(default_factory=list)  # hidden columns
-    # Texts of cells that calamine does not return, such as errors, by row and column
+    # Texts that calamine does not return, such as errors and units, by row and column
     texts: dict[tuple[int, int], str] = field(default_factory=dict)
-    # Formats of numbers with units or per cent, by row and column
-    formats: dict[tuple[int, int], str] = field(default_factory=dict)
     uncomputed: int = 0  # number of formulas without a value
     comments: int = 0  # number of comments that are not in a part of their own
 

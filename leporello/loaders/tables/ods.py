@@ -14,14 +14,12 @@ _REPEATED = re.compile(
 # Attributes without which a sheet has no marks.
 _MARKED = re.compile(
     rb'-spanned="(?!1")|:visibility="[cf]|value-type="(?:error|percentage|currency|time)"|:formula='
-    rb'|office:value="-?\d{16}'
 )
 _TABLE = re.compile(rb'<table:table [^<>]*?table:name="([^"<>]*)"')
 _ELEMENT = re.compile(rb"<table:(table-column|table-row|table-cell|covered-table-cell)\b([^<>]*+)>")
 _ATTRIBUTE = re.compile(rb'\s([\w-]++:[\w-]++)="([^"<>]*+)"')
 _SHOWN = re.compile(rb"\s*+<text:p[^<>]*+>([^<]*+)")
-_DURATION = re.compile(r"(-?)PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")
-_LONG = re.compile(r"-?\d{16,}")  # more digits than calamine keeps
+_AS_SHOWN = (b"percentage", b"currency", b"time")  # types whose values calamine gives without unit
 _MOST_REPEATED = 1000  # cells of one element whose marks are kept
 _HIDDEN = (b"collapse", b"filter")
 
@@ -73,16 +71,5 @@ def _mark(
     text = html.unescape(shown[1].decode()) if shown else ""
     if b"table:formula" in has and not kind and not text:
         marks.uncomputed += 1
-    duration = _DURATION.fullmatch(has.get(b"office:time-value", b"").decode())
-    for cell in [(row, column) for column in columns[:_MOST_REPEATED]]:
-        if has.get(b"calcext:value-type") == b"error":
-            marks.texts[cell] = text
-        elif _LONG.fullmatch(value := has.get(b"office:value", b"").decode()):
-            marks.texts[cell] = value
-        elif duration:
-            sign, *parts = duration.groups()
-            marks.texts[cell] = sign + ":".join(part.zfill(2) for part in parts)
-        elif kind == b"percentage":
-            marks.formats[cell] = "0%"
-        elif kind == b"currency":
-            marks.formats[cell] = f'0 "{has.get(b"office:currency", b"").decode()}"'
+    if kind in _AS_SHOWN or has.get(b"calcext:value-type") == b"error":
+        marks.texts |= {(row, column): text for column in columns[:_MOST_REPEATED]}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
+from struct import unpack
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
@@ -16,8 +17,8 @@ from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss
 from leporello.loaders.files import OLE, ZIP, Format
 from leporello.loaders.office.archive import losses_of, members, parsed, read, title_of, unpacked
-from leporello.loaders.tables import ods, xls, xlsx
-from leporello.loaders.tables.marks import Marks, formatted, number
+from leporello.loaders.tables import ods, xlsx
+from leporello.loaders.tables.marks import Marks, check_size, number
 from leporello.loaders.tables.rows import NOTHING, Header, Hidden, letters, written
 from leporello.text.outline import joined
 
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
     from python_calamine import CalamineSheet, CalamineWorkbook
 
 _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
+# Rows and columns of a sheet of an old workbook, in a record before its first row or its options.
+_EXTENT = re.compile(rb"\x00\x02\x0e\x00(.{12})..(?:\x08\x02\x10|\x2a\x00\x02)\x00", re.S)
+_OLD = Loss(
+    "marks of cells",
+    "hidden rows and columns of this old workbook are read; errors, units, comments and objects are"
+    " not; save it as xlsx",
+)
 _BINARY = "xl/workbook.bin"
 _MARKS = {"xl/workbook.xml", _BINARY}
 _ODS = b"application/vnd.oasis.opendocument.spreadsheet"
@@ -76,7 +84,11 @@ class Sheets(Format):
         title = ""
         marks: Mapping[str, Marks] = {}
         if data.startswith(OLE):
-            marks, losses = xls.marks(data, path)
+            for extent in _EXTENT.finditer(data):
+                row, rows, column, columns = unpack("<2I2H", extent[1])
+                # calamine would take the memory, and end the process.
+                check_size((rows - row) % 2**32 * ((columns - column) % 2**32), path)
+            losses = (_OLD,)
         else:
             with unpacked(data, path) as archive:
                 losses, title = (*_lost(archive),), title_of(archive)
@@ -150,11 +162,6 @@ def _rows(sheet: CalamineSheet, marks: Marks) -> list[list[str]]:
     for (row, column), text in marks.texts.items():
         if row < len(rows) and column < len(rows[row]):
             rows[row][column] = text
-    for (row, column), code in marks.formats.items():
-        if above <= row < len(rows) and before <= column < len(rows[row]):
-            value = cells[row - above][column - before]
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                rows[row][column] = formatted(value, code)
     return rows
 
 

@@ -8,7 +8,14 @@ from zipfile import ZipFile
 
 from leporello.loaders.office.archive import parsed, read
 from leporello.loaders.office.parts import OfficeParts
-from leporello.loaders.tables.marks import MOST_CELLS, PERCENT, Marks, check_size, has_unit
+from leporello.loaders.tables.marks import (
+    MOST_CELLS,
+    PERCENT,
+    Marks,
+    check_size,
+    formatted,
+    has_unit,
+)
 
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _PREFIX = re.compile(rb"<(\w+):worksheet[\s>]")
@@ -22,6 +29,7 @@ _HIDDEN = re.compile(rb'<(row|col) (?=[^<>]*\bhidden="(?:1|true)")([^<>]*+)>')
 _AT = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
 _NUMBERS = re.compile(rb'\b(r|min|max)="(\d{1,7})"')
 _STYLE = re.compile(rb'\bs="(\d{1,9})"')
+_NO_NUMBER = re.compile(rb'\bt="[^n]')
 _DIGITS = re.compile(rb"<v>-?+\d{16}")
 
 
@@ -70,9 +78,9 @@ def _marks(sheet: bytes, formats: Mapping[bytes, str], *, zeros: bool) -> Marks:
         marks.uncomputed += len(uncomputed)
     if formats:
         pattern = re.compile(rb'<c (?=[^<>]*\bs="(?:%b)")' % b"|".join(formats) + _VALUE)
-        for at, attributes, _ in _cells(sheet, pattern):
-            if style := _STYLE.search(attributes):
-                marks.formats[at] = formats[style[1]]
+        for at, attributes, value in _cells(sheet, pattern):
+            if (style := _STYLE.search(attributes)) and not _NO_NUMBER.search(attributes):
+                marks.texts[at] = formatted(float(value), formats[style[1]])
     return marks
 
 
