@@ -28,44 +28,30 @@ class LineByLine:
     docs/decisions/0015-line-for-line.md has the reasons.
 
     Attributes:
-        unit: Unit to read. `chunk` reads the lines of a chunk together, and again one by one in a
-            second round if the answer has another number of lines. `line` reads all lines one by
-            one: for models whose tokenizers lose line breaks (T5, Marian), which would always need
-            the second round. `joined` reads the lines of a chunk together and joins the answers by
-            line breaks, whatever their number of lines (MuLD, section 4: "concatenated").
+        unit: Unit to read. `line` reads all lines one by one. `joined` reads the lines of a chunk
+            together and joins the answers by line breaks, whatever their number of lines (MuLD,
+            section 4: "concatenated").
     """
 
-    # Chunks give a model the neighbouring lines as context, and a second round repairs answers of
-    # the wrong length; so this default is right with every reader (decision 15).
-    unit: Literal["chunk", "line", "joined"] = "chunk"
+    # Many tokenizers lose line breaks (T5, Marian), and one lost line would shift all later ones.
+    unit: Literal["line", "joined"] = "line"
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one or two rounds, or none without lines."""
+        """Yields one round, or none without lines."""
         page = _LinePage.of(example.document)
         groups = [*_groups(page, hits)]
+        parts = [part for _, lines in groups for part in lines]
         # Unselected lines are never copied, since they would pass for translations (decision 15).
-        if len({part.line for group in groups for part in group.parts}) < len(page.texts):
+        if len({part.line for part in parts}) < len(page.texts):
             note("lines that were not selected are not translated")
-        if self.unit == "joined":
-            outputs = (yield [_read(example, group.span) for group in groups]) if groups else []
+        is_joined = self.unit == "joined"
+        spans = [span for span, _ in groups] if is_joined else [part.span for part in parts]
+        outputs = (yield [_read(example, span) for span in spans]) if spans else []
+        if is_joined:
             return "\n".join(output.text.strip() for output in outputs)
-        if self.unit == "line":
-            groups = [line for group in groups for line in group.split()]
-        answers: list[tuple[_LinePart, str]] = []
-        while groups:
-            outputs = yield [_read(example, group.span) for group in groups]
-            retries: list[_LineGroup] = []
-            for group, output in zip(groups, outputs, strict=True):
-                lines = _answers(output.text, len(group.parts))
-                answers += zip(group.parts, lines, strict=True) if lines else ()
-                # Never paired by guess: one lost line would shift all later ones (decision 15).
-                retries += () if lines else group.split()
-            if retries:
-                # A note, since lines without their neighbours are translated with less context.
-                note("answers to chunks had other numbers of lines: these were read line by line")
-            # Two rounds at most: a single line cannot have a wrong number of lines.
-            groups = retries
-        return page.filled(answers)
+        # An empty answer leaves an empty line, not the original (decision 15).
+        answers = (" ".join(filter(None, map(str.strip, o.text.splitlines()))) for o in outputs)
+        return page.filled(zip(parts, answers, strict=True))
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
         """Returns for each read the lines of the references that correspond to its lines."""
@@ -83,18 +69,6 @@ class _LinePart:
 
     line: int
     span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class _LineGroup:
-    """Consecutive lines of a chunk that are read together."""
-
-    span: Span
-    parts: tuple[_LinePart, ...]
-
-    def split(self) -> list[_LineGroup]:
-        """Returns a group for each line."""
-        return [_LineGroup(part.span, (part,)) for part in self.parts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +142,8 @@ class _LinePage:
         return answer[_frame(answer, 0, len(answer)) :] if frame and is_first else answer
 
 
-def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[_LineGroup]:
-    """Yields the lines of each chunk in document order; lines in several chunks come once."""
+def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[tuple[Span, list[_LinePart]]]:
+    """Yields the text and lines of each chunk in document order; no part of a line comes twice."""
     text, covered = page.document.text, 0
     ends = [line.end for line in page.texts]
     for hit in arranged(hits, "document"):
@@ -182,24 +156,14 @@ def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[_LineGroup]:
             for number in range(first, bisect_left(page.texts, Span(end, end), first))
             if len(span := _stripped(text, page.texts[number], start, end))
         ]
-        group = _LineGroup(_stripped(text, Span(start, end), start, end), tuple(parts))
-        if len(parts) > 1:
-            yield group
-        else:
-            yield from group.split()
+        if len(parts) == 1:
+            yield parts[0].span, parts
+        elif parts:
+            yield _stripped(text, Span(start, end), start, end), parts
 
 
 def _read(example: Example, span: Span) -> Read:
     return read_with(example, [example.document.chunk(span.start, span.end)])
-
-
-def _answers(text: str, count: int) -> list[str]:
-    """Returns the lines of an answer to `count` lines; empty if their number differs."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if count == 1:
-        # Always accepted: an empty answer leaves an empty line, not the original (decision 15).
-        return [" ".join(lines)]
-    return lines if len(lines) == count else []
 
 
 def _lines(text: str) -> Iterator[Span]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import regex
 
 from leporello.core.calls.contracts import run_combiner
 from leporello.core.protocols import Combiner, Count, Positive
-from leporello.core.records import Asking, Chunk, Combination, Example, Hit, Output, Read, Search
+from leporello.core.records import Asking, Chunk, Combination, Example, Hit, Search
 from leporello.text.folding import composed
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
@@ -30,12 +30,12 @@ class MultiHop:
 
     Each hop makes a query from each of the best passages of the previous hop, and adds the new
     hits. A query consists of the words of the question that the passage and its predecessors lack,
-    and of the passage's names or the reader's answer. So "the spouse of the actress who plays
+    and of the passage's names: its words that begin with a capital or a digit; scripts without
+    capitals have few. So "the spouse of the actress who plays
     Scarlett", with a passage on Scarlett, becomes "spouse actress Vivien Leigh". The search ends
     early if a hop finds nothing new.
 
-    The combiner reads the first hit of each hop, then the second of each hop, and so on. If a read
-    fails, the example fails, and is tried again like other failures.
+    The combiner reads the first hit of each hop, then the second of each hop, and so on.
 
     Attributes:
         combiner: Combiner that reads the hits.
@@ -43,12 +43,8 @@ class MultiHop:
         beam: Number of the best passages of a hop that make queries for the next.
         new: Maximum number of passages that each query adds. The total is at most `retriever.k`,
             plus `beam` x `new` for each further hop.
-        query: Words that are added to the question's. `names` adds the passage's words that begin
-            with a capital or a digit; scripts without capitals have few. `reader` adds the reader's
-            answer.
         sentences: Number of a passage's sentences, the nearest to the question, that make the
             query; 0 for all.
-        ask: Instruction for the reader's answer from a passage and its predecessors.
     """
 
     combiner: Combiner
@@ -58,36 +54,26 @@ class MultiHop:
     # defaults are somewhat fitted to them (decision 24).
     beam: Positive = 3
     new: Positive = 2
-    # Names need no model; with BM25 they gained 28 points, a small reader 8 (decision 24).
-    query: Literal["names", "reader"] = "names"
     # Two gained 28 points with BM25 on MuSiQue and 17 on HotpotQA, one sentence 17 on MuSiQue,
     # the whole passage 28 and 0 (decision 24).
     sentences: Count = 2
-    ask: str = (
-        "The text answers only a part of the question. Answer that part with a name or a few words."
-    )
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a round of reads per hop, if the reader makes queries; then the combiner's."""
+        """Yields a round of searches per hop, then the combiner's rounds."""
         hops = [[_Path(hit, (hit.chunk,), example.question) for hit in hits]]
         # A hop without new passages ends the search, since its queries would repeat.
         while len(hops) < self.hops and hops[-1]:
-            hops.append((yield from self._hop(example, hops[-1][: self.beam])))
+            hops.append((yield from self._hop(hops[-1][: self.beam])))
         gathered = [path.hit for path in interleaved(hops)]
         return (yield from run_combiner(self.combiner, example, gathered))
 
-    def _hop(self, example: Example, paths: Sequence[_Path]) -> Asking[list[_Path]]:
+    def _hop(self, paths: Sequence[_Path]) -> Asking[list[_Path]]:
         """Returns the new passages that the best passages of a hop lead to."""
         # Chunks of 200 words hold several paragraphs, whose other names mislead the search.
         nearest = [nearest_sentences(p.hit.chunk.text, p.missing, self.sentences) for p in paths]
         missing = [missing_terms(p.missing, n) for p, n in zip(paths, nearest, strict=True)]
-        if self.query == "reader":
-            # A failed read fails the example: half of the queries would give half of the evidence.
-            outputs: list[Output] = yield [self._read(example, path) for path in paths]
-            additions = [output.text for output in outputs]
-        else:
-            # With BM25, names find all evidence for 68 % of MuSiQue, complete passages for 48 %.
-            additions = [names(text, p.searched) for text, p in zip(nearest, paths, strict=True)]
+        # With BM25, names find all evidence for 68 % of MuSiQue, complete passages for 48 %.
+        additions = [names(text, p.searched) for text, p in zip(nearest, paths, strict=True)]
         pairs = zip(missing, additions, strict=True)
         queries = [f"{words} {addition}".strip() for words, addition in pairs]
         # A passage with all words of the question and without new names leads to no search.
@@ -100,9 +86,6 @@ class MultiHop:
             [_Path(hit, (hit.chunk, *paths[index].chunks), missing[index]) for hit in hits]
             for index, hits in zip(indices, answers, strict=True)
         )
-
-    def _read(self, example: Example, path: _Path) -> Read:
-        return Read(path.chunks, example.question, self.ask, title=example.document.title)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from leporello.combiners.lists.ordering import answer, check_failed, check_pairs, items, most_agreed
 from leporello.core.errors import ReadError
@@ -19,12 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# No other prompt was tried; a model of 135 million parameters stays at chance (decision 23).
 QUESTION = "Which of the two passages comes first in the text that they were taken from, A or B?"
 _LIMIT = 6.0  # with larger log odds, one answer would outweigh many
 _LABELS = ("A", "B")
 _SHARPNESS = 8.0  # not tuned: between 4 and 16 it makes little difference (decision 23)
-# Yields reads, and returns the log odds that the first text of each pair comes first.
-_Comparison: TypeAlias = Generator[Sequence[Read], list[Reply], list[float]]
 
 
 @dataclass(frozen=True)
@@ -33,87 +31,45 @@ class OrderByPairs:
 
     A hit's number is its rank among the hits in document order. For documents with parts, such as
     BookSumSort's, use the chunker `Parts` and the retriever `All`. The answer always has every
-    number once. Failed reads are ignored, unless all fail.
+    number once. It is the likeliest order by the log odds of all comparisons (Kemeny's), exact up
+    to 12 hits. Failed reads are ignored, unless all fail.
 
     Attributes:
-        pairs: Pairs to compare. `all` compares every pair, and returns the likeliest order by the
-            log odds of all comparisons (Kemeny's): exact up to 12 hits, a search for more. `sort`
-            is a merge sort with n log n different comparisons, so that one error can change the
-            order.
         ask: Form of a comparison. `choices` gives the reader both passages, named A and B, and the
             choices `A` and `B` to score; `pair` gives it a `pair` of texts, whose `score` must be
             the probability that the first text comes first.
         both_ways: Whether each pair is asked in both orders, so that a bias for A or B cancels out.
-        question: Question for `choices`.
     """
 
     takes_failed_reads: ClassVar[bool] = True
-    # One wrong answer of all pairs changes little. For 86 texts these are 3,655 comparisons; a sort
-    # takes some 500, but a single wrong answer can then move many texts (decision 23).
-    pairs: Literal["all", "sort"] = "all"
     ask: Literal["choices", "pair"] = "choices"
-    # Twice the reads, because small models like one letter whatever the texts (decision 23).
     both_ways: bool = True
-    # No other prompt was tried; a model of 135 million parameters stays at chance (decision 23).
-    question: str = QUESTION
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one round of reads, or with `sort` a round per merging step; returns the order."""
-        texts, outputs = items(example, hits), list[Reply]()
-        order_of = self._by_all if self.pairs == "all" else self._by_sort
-        order = yield from order_of(texts, outputs)
-        check_failed(outputs)
-        return answer(order)
-
-    def _by_all(
-        self, texts: Sequence[Chunk], outputs: list[Reply]
-    ) -> Generator[Sequence[Read], list[Reply], list[int]]:
+        """Yields one round of reads; returns the order."""
         import numpy as np
 
-        check_pairs(len(texts), "use pairs: sort, or larger chunks")
+        texts = items(example, hits)
+        check_pairs(len(texts), "use larger or fewer chunks")
+        # All, since one wrong answer then changes little (decision 23).
         pairs = list(combinations(range(len(texts)), 2))
-        odds = yield from self._compare(texts, pairs, outputs)
-        preferences = np.zeros((len(texts), len(texts)))
-        for (first, second), value in zip(pairs, odds, strict=True):
-            preferences[first, second] = value
-        # Always a permutation: a model that writes one scores 0 for any slip (decision 23).
-        return most_agreed(preferences)
-
-    def _by_sort(
-        self, texts: Sequence[Chunk], outputs: list[Reply]
-    ) -> Generator[Sequence[Read], list[Reply], list[int]]:
-        """Sorts by merging, with at most n log2 n comparisons.
-
-        All merges of a level run in parallel, so that a round has one comparison per merge. The
-        first text of a pair is from the earlier of the two runs.
-        """
-        runs = [[item] for item in range(len(texts))]
-        while len(runs) > 1:
-            merges = [
-                _Merge(deque(left), deque(right))
-                for left, right in zip(runs[::2], [*runs[1::2], []], strict=False)
-            ]
-            while unfinished := [merge for merge in merges if merge.left and merge.right]:
-                pairs = [(merge.left[0], merge.right[0]) for merge in unfinished]
-                odds = yield from self._compare(texts, pairs, outputs)
-                for merge, value in zip(unfinished, odds, strict=True):
-                    # Ties keep the given order.
-                    merge.merged.append((merge.left if value >= 0 else merge.right).popleft())
-            runs = [[*merge.merged, *merge.left, *merge.right] for merge in merges]
-        return runs[0] if runs else []
-
-    def _compare(
-        self, texts: Sequence[Chunk], pairs: Sequence[tuple[int, int]], outputs: list[Reply]
-    ) -> _Comparison:
-        """Yields one round; a pair with a failed read, in either order, has log odds of 0."""
+        # Twice the reads, because small models like one letter whatever the texts (decision 23).
         ordered = [*pairs, *((b, a) for a, b in pairs if self.both_ways)]
         replies = yield [self._read(texts[a], texts[b]) for a, b in ordered]
-        outputs += replies
+        check_failed(replies)
+        preferences = np.zeros((len(texts), len(texts)))
+        for (first, second), value in zip(pairs, self._odds(replies, len(pairs)), strict=True):
+            preferences[first, second] = value
+        # Always a permutation: a model that writes one scores 0 for any slip (decision 23).
+        return answer(most_agreed(preferences))
+
+    def _odds(self, replies: Sequence[Reply], pairs: int) -> list[float]:
+        """Returns the log odds of each pair; 0 with a failed read, in either order."""
         odds = [None if isinstance(r, ReadError) else self._log_odds(r) for r in replies]
         if not self.both_ways:
             return [value or 0.0 for value in odds]
         # Half the difference cancels a bias for A or B of any size (decision 23).
-        ways = zip(odds[: len(pairs)], odds[len(pairs) :], strict=True)
+        ways = zip(odds[:pairs], odds[pairs:], strict=True)
         # Without the other way the bias would remain, so both count as undecided.
         return [0.0 if a is None or b is None else (a - b) / 2 for a, b in ways]
 
@@ -121,7 +77,7 @@ class OrderByPairs:
         if self.ask == "pair":
             return Read((first, second), pair=(first.text, second.text))
         passages = ("Passage A:", first, "Passage B:", second)
-        return Read(passages, question=self.question, choices=_LABELS)
+        return Read(passages, question=QUESTION, choices=_LABELS)
 
     def _log_odds(self, output: Output) -> float:
         scores = output.scores
@@ -140,13 +96,6 @@ _NEEDS = {
     "choices": "a reader that scores choices, such as CausalLM",
     "pair": "a reader that returns a probability for a pair of texts, such as PairClassifier",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Merge:
-    left: deque[int]
-    right: deque[int]
-    merged: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,11 @@
 """Dense retrieval: the cosine of a question's and a chunk's embeddings.
 
-A document's vectors are searched with faiss, exactly, without an index to build. The vectors of
-several files stay in the files of the cache, which are mapped into memory; a matrix product
-compares them all, since faiss takes up to twice as long on many small parts (decision 36).
+The vectors are searched with faiss, exactly, without an index to build.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -15,37 +13,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from leporello.core.environment.extras import require
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
-from leporello.retrievers.embedders import cut, load_embedder, room
-from leporello.retrievers.postings import ByIndex, best_chunks, in_order
+from leporello.retrievers.embedders import cut, load_encoder, room
+from leporello.retrievers.postings import ByIndex, in_order
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _DIGITS = 5  # the other texts of a batch change the sixth digit of a cosine
-_BLOCK = 256  # questions whose scores are in memory at once
-
-
-def products(
-    segments: Sequence[Any], queries: NDArray[np.float32], block: int
-) -> Iterator[NDArray[np.float32]]:
-    """Yields the products of questions with each chunk's best piece, in blocks of questions.
-
-    `segments` are indexes of successive chunks; `queries` has shape (questions, dimensions), a
-    result (questions of the block, chunks).
-    """
-    import numpy as np
-
-    for start in range(0, len(queries), block):
-        rows = queries[start : start + block]
-        parts = (np.maximum.reduceat(rows @ s["vectors"].T, s["first"], axis=1) for s in segments)
-        yield np.concatenate([*parts], axis=1)
 
 
 def search_flat(index: Index, queries: NDArray[np.float32], k: int) -> list[dict[int, float]]:
     """Returns the rounded products of the k best chunks of each question, and of some more.
 
-    `index` is that of one document; `queries` has shape (questions, dimensions).
+    `queries` has shape (questions, dimensions).
     """
     require("dense retrieval", "faiss")
     import faiss
@@ -62,8 +43,10 @@ def search_flat(index: Index, queries: NDArray[np.float32], k: int) -> list[dict
         products, nearest = faiss.knn(queries[waiting], vectors, count, metric=metric)
         rounded = products.astype(np.float64).round(_DIGITS)
         chunks = np.searchsorted(first, nearest, side="right") - 1
-        for question, row, at in zip(waiting.tolist(), rounded, chunks, strict=True):
-            _keep_best(best[question], row, at)
+        # From the worst piece to the best, which gives its chunk the score.
+        rows = zip(chunks[:, ::-1].tolist(), rounded[:, ::-1].tolist(), strict=True)
+        for question, (numbers, scores) in zip(waiting.tolist(), rows, strict=True):
+            best[question] = dict(zip(numbers, scores, strict=True))
         if count == len(vectors):
             break
         # Pieces that were not returned may have the same rounded product as the last: the first
@@ -71,12 +54,6 @@ def search_flat(index: Index, queries: NDArray[np.float32], k: int) -> list[dict
         waiting = waiting[rounded[:, -1] == rounded[:, pieces - 1]]
         pieces *= 8
     return best
-
-
-def _keep_best(best: dict[int, float], row: NDArray[Any], chunks: NDArray[np.int64]) -> None:
-    """Adds the products of pieces to those of their chunks, of which the best counts."""
-    for chunk, product in zip(chunks.tolist(), row.tolist(), strict=True):
-        best[chunk] = max(product, best.get(chunk, product))
 
 
 @dataclass(frozen=True)
@@ -107,7 +84,7 @@ class Dense(ByIndex):
 
     def load(self) -> None:
         """Loads the model, which the first call would load otherwise."""
-        load_embedder(self.model)
+        load_encoder("SentenceTransformer", self.model)
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns `vectors`, of shape (pieces, dimensions), and each chunk's `first` piece."""
@@ -118,25 +95,23 @@ class Dense(ByIndex):
         """Returns the index of one file of a collection, for `join`."""
         return self.index(chunks)
 
-    def join(self, segments: Sequence[Index]) -> tuple[Index, ...]:
-        """Returns the index of a collection: those of its files."""
-        return tuple(segments)
-
-    def search(
-        self, index: Index | tuple[Index, ...], questions: Sequence[str], chunks: Sequence[Chunk]
-    ) -> list[list[Hit]]:
-        """Returns the k nearest chunks by cosine; a blank question has the same score for all."""
+    def join(self, segments: Sequence[Index]) -> Index:
+        """Returns the index of a collection from those of its files."""
         import numpy as np
 
+        files: list[Any] = [*segments]
+        starts = np.cumsum([0, *(len(file["vectors"]) for file in files)])
+        first = [file["first"] + start for file, start in zip(files, starts, strict=False)]
+        vectors = [file["vectors"] for file in files]
+        return {"vectors": np.concatenate(vectors), "first": np.concatenate(first)}
+
+    def search(
+        self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
+    ) -> list[list[Hit]]:
+        """Returns the k nearest chunks by cosine; a blank question has the same score for all."""
         if not chunks or not questions:
             return [[] for _ in questions]
-        queries = self._questions(questions)
-        if isinstance(index, tuple):
-            by_chunk = products(index, queries, _BLOCK)
-            # Rounded before the ranking: otherwise the order of ties would depend on the batch.
-            rounded = (row for b in by_chunk for row in b.astype(np.float64).round(_DIGITS))
-            return best_chunks(rounded, chunks, self.k)
-        rankings = search_flat(index, queries, self.k)
+        rankings = search_flat(index, self._questions(questions), self.k)
         hits_of = ([Hit(chunks[i], product) for i, product in best.items()] for best in rankings)
         return [in_order(hits)[: self.k] for hits in hits_of]
 
@@ -160,7 +135,7 @@ class Dense(ByIndex):
 
         if not texts:
             return np.zeros((0, 0), np.float32), np.zeros(0, np.int64)
-        model = load_embedder(self.model)
+        model = load_encoder("SentenceTransformer", self.model)
         parameter = self.query_prefix if task == "query" else self.passage_prefix
         prefix = parameter or model.prompts.get(task) or ""
         pieces = cut(model, texts, room(model, "", prefix, task=task))

@@ -33,54 +33,43 @@ _NOT_LOADED = [
 ]
 
 
-@lru_cache(maxsize=2)
-def load_embedder(model: str) -> SentenceTransformer:
-    """Returns the model, loaded once per process for all retrievers of a sweep."""
-    embedder: SentenceTransformer = _load("SentenceTransformer", model)
-    return embedder
+# The library adds random weights to other models than those of these kinds, or with these ends of
+# the names of architectures.
+_REQUIRED = {
+    "MultiVectorEncoder": (
+        ("MultiVectorEncoder", "ColBERT"),
+        ("ColBERT", "ForRetrieval"),
+        "was not trained to return one vector per token; use a ColBERT, such as"
+        " 'answerai-colbert-small'",
+    ),
+    "SparseEncoder": (
+        ("SparseEncoder",),
+        ("ForMaskedLM",),
+        "does not return word weights; use a sparse encoder, such as a SPLADE",
+    ),
+}
 
 
-@lru_cache(maxsize=2)
-def load_cross_encoder(model: str) -> CrossEncoder:
-    """Returns a model of one score per pair, loaded once per process; raises UserError."""
-    encoder: CrossEncoder = _load("CrossEncoder", model)
-    if encoder.num_labels != 1:
+@lru_cache(maxsize=4)
+def load_encoder(kind: str, model: str) -> Any:  # noqa: ANN401 -- the class of that name
+    """Returns a model of a class of sentence-transformers; raises UserError for other models.
+
+    It is loaded once per process, for all retrievers of a sweep.
+    """
+    if kind in _REQUIRED:
+        kinds, architectures, advice = _REQUIRED[kind]
+        folder = _folder(model)
+        own = _json(folder / "config_sentence_transformers.json").get("model_type")
+        names = _json(folder / "config.json").get("architectures") or ()
+        if own not in kinds and not any(str(name).endswith(architectures) for name in names):
+            raise UserError(f"model {model!r} {advice}")
+    encoder = _load(kind, model)
+    if kind == "CrossEncoder" and encoder.num_labels != 1:
         raise UserError(
             f"model {model!r} returns {encoder.num_labels} scores per pair; for ranking, use a"
             " cross-encoder that returns one"
         )
     return encoder
-
-
-@lru_cache(maxsize=2)
-def load_multi_vector(model: str) -> MultiVectorEncoder:
-    """Returns a model of one vector per token, loaded once per process; raises UserError."""
-    if not _has_kind(model, ("MultiVectorEncoder", "ColBERT"), ("ColBERT", "ForRetrieval")):
-        raise UserError(
-            f"model {model!r} was not trained to return one vector per token; use a ColBERT, such"
-            " as 'answerai-colbert-small'"
-        )
-    encoder: MultiVectorEncoder = _load("MultiVectorEncoder", model)
-    return encoder
-
-
-@lru_cache(maxsize=2)
-def load_sparse(model: str) -> SparseEncoder:
-    """Returns a model of word weights, loaded once per process; raises UserError."""
-    if not _has_kind(model, ("SparseEncoder",), ("ForMaskedLM",)):
-        raise UserError(
-            f"model {model!r} does not return word weights; use a sparse encoder, such as a SPLADE"
-        )
-    encoder: SparseEncoder = _load("SparseEncoder", model)
-    return encoder
-
-
-def _has_kind(model: str, kinds: tuple[str, ...], architectures: tuple[str, ...]) -> bool:
-    """Returns whether a model has one of some kinds; the library adds random weights to others."""
-    folder = _folder(model)
-    kind = _json(folder / "config_sentence_transformers.json").get("model_type")
-    names = _json(folder / "config.json").get("architectures") or ()
-    return kind in kinds or any(str(name).endswith(architectures) for name in names)
 
 
 def _json(path: Path) -> dict[str, Any]:

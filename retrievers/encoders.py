@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
-from leporello.retrievers.embedders import cut, load_multi_vector, load_sparse, room, token_room
+from leporello.retrievers.embedders import cut, load_encoder, room, token_room
 from leporello.retrievers.postings import ByIndex, best_chunks
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ColBERT(ByIndex):
 
     def load(self) -> None:
         """Loads the model, which the first call would load otherwise."""
-        load_multi_vector(self.model)
+        load_encoder("MultiVectorEncoder", self.model)
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns `vectors`, of shape (tokens, dimensions), and each chunk's `first` token."""
@@ -73,7 +73,7 @@ class ColBERT(ByIndex):
         """Returns the vectors of each text's tokens, of length 1."""
         import numpy as np
 
-        model = load_multi_vector(self.model)
+        model = load_encoder("MultiVectorEncoder", self.model)
         pieces = cut(model, texts, token_room(model, task))
         encode: Any = model.encode_query if task == "query" else model.encode_document
         rows = iter(
@@ -130,7 +130,7 @@ class Splade(ByIndex):
 
     def load(self) -> None:
         """Loads the model, which the first call would load otherwise."""
-        load_sparse(self.model)
+        load_encoder("SparseEncoder", self.model)
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns the `weights` of the chunks' `words`, and the `begin` of each chunk in both."""
@@ -161,7 +161,7 @@ class Splade(ByIndex):
         import numpy as np
         from scipy.sparse import csr_array, vstack
 
-        model = load_sparse(self.model)
+        model = load_encoder("SparseEncoder", self.model)
         prompt = model.prompts.get(task) or ""
         pieces = cut(model, texts, room(model, "", prompt, task=task))
         encoded: Any = model.encode(

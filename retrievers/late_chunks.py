@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from leporello.core.errors import UserError
 from leporello.core.passages import Passage
-from leporello.core.protocols import ModelSource, Positive, Share
-from leporello.core.records import Chunk, Hit, Index
+from leporello.core.protocols import Positive, Share
+from leporello.core.records import Chunk, Index
 from leporello.retrievers.dense import Dense
-from leporello.retrievers.embedders import load_embedder
-from leporello.retrievers.postings import ByIndex
+from leporello.retrievers.embedders import load_encoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,42 +24,21 @@ _LONGEST = 8192  # tokens of an input window, for models without a limit
 
 
 @dataclass(frozen=True)
-class LateChunks(ByIndex):
+class LateChunks(Dense):
     """Embeds a document in segments that fill the input window, and chunks as means of tokens.
 
     So a chunk's vector depends on the meaning of `he` and `the company` (Günther et al., 2024).
     Segments overlap; of two vectors of a token, the one with more text around it counts. A passage
-    that is not a span of the document is embedded by its own text. For encoders whose vectors are
-    means of tokens.
+    that is not a span of the document is embedded by its own text. For encoders with a fast
+    tokenizer whose vectors are means of tokens. The text before each chunk of `Dense` is before
+    each segment; `batch_size` is the number of segments per batch.
 
     Attributes:
-        k: Number of hits per question.
-        model: An encoder of sentence-transformers or transformers with a fast tokenizer.
-        query_prefix: Text before each question; see `Dense`.
-        passage_prefix: Text before each segment; if empty, the model's document prompt.
         overlap: Share of a segment that the next one repeats.
-        batch_size: Number of segments per batch.
     """
 
-    search_only: ClassVar[tuple[str, ...]] = ("k", "query_prefix", "batch_size")
-
-    k: Positive = 10
-    model: ModelSource = "all-minilm-l6-v2"
-    query_prefix: str = ""
-    passage_prefix: str = ""
-    overlap: Share = 0.25
     batch_size: Positive = 8
-
-    def load(self) -> None:
-        """Loads the model, which the first call would load otherwise."""
-        load_embedder(self.model)
-
-    def search(
-        self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
-    ) -> list[list[Hit]]:
-        """Returns the k nearest chunks by cosine; a blank question has the same score for all."""
-        dense = Dense(self.k, self.model, self.query_prefix, batch_size=self.batch_size)
-        return dense.search(index, questions, chunks)
+    overlap: Share = 0.25
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns `vectors`, of shape (chunks, dimensions), in the format of `Dense`."""
@@ -72,7 +50,8 @@ class LateChunks(ByIndex):
         for number, chunk in enumerate(chunks):
             source = chunk if isinstance(chunk, Passage) else chunk.document
             rows.setdefault(id(source), []).append(number)
-        encoder = _SegmentEncoder(load_embedder(self.model), self.passage_prefix, self.overlap)
+        model = load_encoder("SentenceTransformer", self.model)
+        encoder = _SegmentEncoder(model, self.passage_prefix, self.overlap)
         sums = np.zeros((len(chunks), encoder.dimensions), np.float32)
         for numbers in rows.values():
             text, spans = _text_and_spans([chunks[number] for number in numbers])

@@ -12,7 +12,7 @@ from leporello.core.calls.contracts import load_models
 from leporello.core.calls.stage_calls import read, retrieve
 from leporello.core.protocols import ModelSource, Positive, Reader, Retriever
 from leporello.core.records import Chunk, Example, Hit, Read
-from leporello.retrievers.embedders import count, cut, load_cross_encoder, room
+from leporello.retrievers.embedders import count, cut, load_encoder, room
 from leporello.retrievers.postings import in_order
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Rerank:
 
     def load(self) -> None:
         """Loads the models, which the first call would load otherwise."""
-        load_cross_encoder(self.model)
+        load_encoder("CrossEncoder", self.model)
         load_models(self.retriever)
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
@@ -77,7 +77,7 @@ class Rerank:
         """Returns the pairs to score: for each piece of the question and passage, its pieces."""
         if not question.strip() or not passages:
             return []
-        model = load_cross_encoder(self.model)
+        model = load_encoder("CrossEncoder", self.model)
         window = room(model, ("", ""), _prompt(model))
         readings = []
         # Half of the window at most, since a long question would leave no room for the passage.
@@ -92,7 +92,7 @@ class Rerank:
             return []
         from torch.nn import Identity
 
-        model = load_cross_encoder(self.model)
+        model = load_encoder("CrossEncoder", self.model)
         scores = model.predict(
             pairs,
             prompt=_prompt(model),

@@ -40,7 +40,6 @@ class TfIdf(ByIndex):
 
     Attributes:
         k: Number of hits per question.
-        sublinear: Whether the weight of a term with n occurrences in a chunk is 1 + ln n.
         terms: Kind of terms: `leporello` uses words of any script, like `BM25`; `scikit-learn` uses
             its `TfidfVectorizer` with its defaults, whose terms have at least two letters. It does
             not fold letters: `café` with a combining accent is another word than without.
@@ -51,7 +50,6 @@ class TfIdf(ByIndex):
 
     # MuLD's ten, which contain 84.7 % of HotpotQA's evidence with these terms (decision 17).
     k: Positive = 10
-    sublinear: bool = False
     ngrams: Positive = 1
     # Words of any script by default. `scikit-learn` finds its top ten for 362 of 362 questions,
     # where these terms find them for 93, so MuLD's pipelines use it (decision 17).
@@ -68,7 +66,7 @@ class TfIdf(ByIndex):
         counts, ids = count_terms(texts, self.ngrams)
         # Smoothed like scikit-learn's, over only this document's chunks, as in MuLD (decision 6).
         idf = np.log((len(chunks) + 1) / (np.bincount(counts.terms) + 1.0)) + 1
-        return {**pack(counts, self._weights(counts, idf), ids), "idf": idf}
+        return {**pack(counts, _weights(counts, idf), ids), "idf": idf}
 
     def search(
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
@@ -81,15 +79,14 @@ class TfIdf(ByIndex):
         else:
             bags = [question_grams(question, self.ngrams) for question in questions]
             counts = count_known(bags, term_ids(index))
-            queries = [self._weighted(query, packed["idf"]) for query in counts]
+            queries = [_weighted(query, packed["idf"]) for query in counts]
         scores = add_up(index, queries, len(chunks))
         return matching(best_chunks(scores, chunks, self.k), bags, "TfIdf")
 
     def _vectorizer(self, vocabulary: Mapping[str, int] | None = None) -> Any:  # noqa: ANN401 -- scikit-learn has no types
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        options = {"ngram_range": (1, self.ngrams), "sublinear_tf": self.sublinear}
-        return TfidfVectorizer(vocabulary=vocabulary, **options)
+        return TfidfVectorizer(vocabulary=vocabulary, ngram_range=(1, self.ngrams))
 
     def _fitted(self, texts: Sequence[str]) -> Index:
         import numpy as np
@@ -115,26 +112,24 @@ class TfIdf(ByIndex):
         bounds = pairwise(rows.indptr.tolist())
         return [dict(zip(terms[a:b], weights[a:b], strict=True)) for a, b in bounds]
 
-    def _weighted(self, counts: Mapping[int, int], idf: NDArray[np.float64]) -> dict[int, float]:
-        """Returns the weights of one question's terms."""
-        import numpy as np
 
-        terms = sorted(counts)
-        numbers = np.array([[0, term, counts[term]] for term in terms], np.int64).reshape(-1, 3).T
-        weights = self._weights(
-            TermCounts(numbers[0], numbers[1], numbers[2].astype(np.float64)), idf
-        )
-        return dict(zip(terms, weights.tolist(), strict=True))
+def _weighted(counts: Mapping[int, int], idf: NDArray[np.float64]) -> dict[int, float]:
+    """Returns the weights of one question's terms."""
+    import numpy as np
 
-    def _weights(self, bags: TermCounts, idf: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the weights of counts as scikit-learn's transformer does, normalised per text."""
-        import numpy as np
+    terms = sorted(counts)
+    numbers = np.array([[0, term, counts[term]] for term in terms], np.int64).reshape(-1, 3).T
+    weights = _weights(TermCounts(numbers[0], numbers[1], numbers[2].astype(np.float64)), idf)
+    return dict(zip(terms, weights.tolist(), strict=True))
 
-        # Off by default, like scikit-learn's; the paper names no options (decision 17).
-        counts = 1 + np.log(bags.counts) if self.sublinear else bags.counts
-        weights: NDArray[np.float64] = counts * idf[bags.terms]
-        lengths = np.sqrt(np.bincount(bags.texts, weights * weights))
-        return weights / lengths[bags.texts]
+
+def _weights(bags: TermCounts, idf: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the weights of counts as scikit-learn's transformer does, normalised per text."""
+    import numpy as np
+
+    weights: NDArray[np.float64] = bags.counts * idf[bags.terms]
+    lengths = np.sqrt(np.bincount(bags.texts, weights * weights))
+    return weights / lengths[bags.texts]
 
 
 @dataclass(frozen=True)

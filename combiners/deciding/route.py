@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import regex
 
 from leporello.core.calls.answers import with_way
 from leporello.core.calls.contracts import run_combiner
 from leporello.core.protocols import Combiner, Count
 from leporello.core.records import Combination, Example, Hit
 from leporello.text.english.questions import QuestionKind, kind_of
-
-_MATCH_SECONDS = 10.0  # a pattern may backtrack without end
 
 
 @dataclass(frozen=True)
@@ -27,7 +22,6 @@ class When:
         combiner: Combiner to run.
         kind: Kinds of English questions: `who`, `how_many`, `either` (one of two names),
             `statement`, `none` (without a question).
-        question: Regular expression to find in the question, ignoring case.
         group: Groups of the task's examples.
         choices: Whether examples must have choices (true) or must not (false).
         shortest: Minimum number of characters of the document.
@@ -36,17 +30,12 @@ class When:
 
     combiner: Combiner
     kind: tuple[QuestionKind, ...] = ()
-    question: str = ""
     group: tuple[str, ...] = ()
     choices: bool | None = None
     shortest: Count = 0
     longest: Count = 0
 
     def __post_init__(self) -> None:
-        try:
-            regex.compile(self.question)
-        except regex.error as error:
-            raise ValueError(f"question is not a valid regular expression: {error}") from None
         if self.longest and self.longest < self.shortest:
             raise ValueError(
                 f"shortest is {self.shortest:,} and longest is {self.longest:,}: this route can"
@@ -65,29 +54,17 @@ class When:
             and (not self.group or example.group in self.group)
             and (self.choices is None or self.choices == bool(example.choices))
             and self.shortest <= length <= (self.longest or length)
-            and (not self.question or self._is_found(example.question))
         )
-
-    def _is_found(self, text: str) -> bool:
-        try:
-            match = regex.search(self.question, text, regex.IGNORECASE, timeout=_MATCH_SECONDS)
-        except TimeoutError:
-            raise ValueError(
-                f"the route's pattern {self.question!r} takes more than {_MATCH_SECONDS:g} s"
-            ) from None
-        return match is not None
 
     def __str__(self) -> str:
-        conditions: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("kind", "question", "group", "choices", "shortest", "longest")
+        conditions = {
+            "kind": "|".join(self.kind),
+            "group": "|".join(self.group),
+            "choices": "" if self.choices is None else str(self.choices),
+            "shortest": self.shortest,
+            "longest": self.longest,
         }
-        texts = (
-            f"{name} {'|'.join(value) if isinstance(value, tuple) else value}"
-            for name, value in conditions.items()
-            if value is not None and (value or value is False)
-        )
-        return ", ".join(texts) or "all"
+        return ", ".join(f"{name} {value}" for name, value in conditions.items() if value) or "all"
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""Ordering of texts: the texts, failed reads, the answer's format, and the Kemeny–Young rule."""
+"""Ordering of texts: the texts, failed reads, the answer's format, and searches for orders."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, TypeAlias
 
 from leporello.combiners.stuff import chunks_of
 from leporello.core.errors import failed_reads
@@ -67,9 +68,36 @@ def check_failed(outputs: Sequence[Reply]) -> None:
         note("some reads of passages to compare failed; these comparisons are ignored")
 
 
-# Exact search of 4,096 sets; each further text doubles them.
 _EXACT = 12  # largest number of texts for which all sets (2 ** 12) are searched
+_BEAM = 100  # partial orders of more texts, since an exact search of 86 has 2 ** 86 sets
 _EPSILON = 1e-9  # rounding errors of sums that are equal
+# The negative sum of gains and the items of a partial order, by the set of its items and its end.
+_Orders: TypeAlias = dict[tuple[int, int], tuple[float, tuple[int, ...]]]
+
+
+def best_order(gains: NDArray[np.float64], *, from_all: bool = False) -> list[int]:
+    """Returns the order with the largest sum of gains; ties go to the lexicographically first.
+
+    A column's item gains from the row's, if this is the item before it, or from all items before
+    it. Up to 12 items, the best partial order of each set is extended, so the result is exact (Held
+    and Karp 1962); beyond, only the best 100.
+    """
+    used = 0 if from_all else -1  # the first item of a partial order from which others gain
+    orders: _Orders = {(1 << n, 0 if from_all else n): (0.0, (n,)) for n in range(len(gains))}
+    for _ in range(len(gains) - 1):
+        longer: _Orders = {}
+        for (members, _), (negative_sum, order) in orders.items():
+            for item, gain in enumerate(gains[[*order[used:]]].sum(axis=0).tolist()):
+                if not members >> item & 1:
+                    # Negative, so that the tuple's order prefers large sums, then the given order.
+                    extended = round(negative_sum - gain, 9), (*order, item)
+                    end = members | 1 << item, 0 if from_all else item
+                    if end not in longer or extended < longer[end]:
+                        longer[end] = extended
+        if len(gains) > _EXACT:
+            longer = dict(sorted(longer.items(), key=itemgetter(1))[:_BEAM])
+        orders = longer
+    return [*min(orders.values())[1]] if orders else []
 
 
 def most_agreed(preferences: NDArray[np.float64]) -> list[int]:
@@ -86,28 +114,7 @@ def most_agreed(preferences: NDArray[np.float64]) -> list[int]:
     # Differences: only the two directions of a pair against each other change the best order.
     gains = preferences - preferences.T
     np.fill_diagonal(gains, 0.0)
-    return _exact(gains) if len(gains) <= _EXACT else _improved(gains)
-
-
-def _exact(gains: NDArray[np.float64]) -> list[int]:
-    """Finds the best last item of every set, and combines these items into the complete order."""
-    count = len(gains)
-    best, last = [0.0], [-1]
-    for members in range(1, 1 << count):
-        inside = [item for item in range(count) if members >> item & 1]
-        # The gain of an item as the last one, after all other members of the set.
-        last_gains = gains[inside].sum(axis=0)
-        totals = [best[members ^ 1 << item] + float(last_gains[item]) for item in inside]
-        top = max(totals)
-        # If several are equally good, the last in the given order.
-        chosen = max(p for p, total in zip(inside, totals, strict=True) if total >= top - _EPSILON)
-        best.append(top)
-        last.append(chosen)
-    order, members = [], (1 << count) - 1
-    while members:
-        order.append(last[members])
-        members ^= 1 << last[members]
-    return order[::-1]
+    return best_order(gains, from_all=True) if len(gains) <= _EXACT else _improved(gains)
 
 
 def _improved(gains: NDArray[np.float64]) -> list[int]:

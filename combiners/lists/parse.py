@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import regex
 _MARK = regex.compile(r"\s*(?:[-*+•‣·–—▪◦]+\s+|\(?\d{1,3}[.)]\s+|\(?\p{L}\)\s+)")
 _NUMBERED = re.compile(r"(?:^|\s)\(?(\d{1,3})[.)]\s+")
 # Chat models fence lists as code although the prompt asks for lines.
-_FENCED = re.compile(r"```\w*+(?>\s*\n)(.*)```", re.DOTALL)  # as code in Markdown
+_FENCE = re.compile(r"\s*```\w*\s*")
 # Only before white space: `1,000` and `a;b` are single items.
 _SEMICOLON = re.compile(r"(?:(?<!\s)\s++)?+(?:;\s|；)\s*+")
 _COMMA = re.compile(r"(?:(?<!\s)\s++)?+(?:[,،]\s|[、，])\s*+")
@@ -49,34 +48,17 @@ _DROPPED = regex.compile(r"(?:(?<!\d)[\p{P}--[#%&@\p{Pd}]]|[\p{P}--[#%&@\p{Pd}]]
 def items(text: str) -> list[str]:
     """Returns the items of a list that a model wrote; empty for answers such as `none`.
 
-    A list is JSON; or lines with bullets, numbers or neither, which are not separated further,
-    since `Paris, France` is one item; or one line with numbers, or with semicolons or commas before
-    white space. It may be fenced as code.
+    A list has lines with bullets, numbers or neither, which are not separated further, since
+    `Paris, France` is one item; or one line with numbers, or with semicolons or commas before white
+    space. Fences of code are left out.
     """
-    stripped = text.strip()
-    if fenced := _FENCED.fullmatch(stripped):
-        stripped = fenced[1].strip()
-    parts = _from_json(stripped)
-    if parts is None:
-        lines = [line for line in stripped.splitlines() if line.strip()]
-        # An introduction needs lines after it; alone, `Ships:` may be the answer.
-        if len(lines) > 1:
-            lines = [line for line in lines if not line.rstrip().endswith((":", "："))]
-        parts = [*_of_one_line(lines[0])] if len(lines) == 1 else lines
+    lines = [line for line in text.splitlines() if line.strip() and not _FENCE.fullmatch(line)]
+    # An introduction needs lines after it; alone, `Ships:` may be the answer.
+    if len(lines) > 1:
+        lines = [line for line in lines if not line.rstrip().endswith((":", "："))]
+    parts = [*_of_one_line(lines[0])] if len(lines) == 1 else lines
     bare = (_bare(part) for part in parts)
     return [part for part in bare if part and not _denies(part)]
-
-
-def _from_json(text: str) -> list[str] | None:
-    """Returns the texts and numbers of a JSON array; None if the text is not a JSON array."""
-    if not text.startswith("["):
-        return None
-    try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    # Nested objects are left out, since no single text of them is the item.
-    return [str(part) for part in parsed if isinstance(part, (str, int, float))]
 
 
 def _of_one_line(line: str) -> Iterator[str]:

@@ -77,6 +77,29 @@ def _name(capitals: str) -> str:
     return " ".join(words)
 
 
+@dataclass(frozen=True)
+class SearchesAgain:
+    """A combiner that searches again with rewritten questions, and has another one read all hits.
+
+    Attributes:
+        combiner: Combiner that reads the hits.
+        role: Role of the reader that rewrites the question.
+    """
+
+    combiner: Combiner
+    role: Role = ANSWER
+
+    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
+        """Yields reads and searches, unless the question is blank; then the combiner's rounds."""
+        if example.question.strip():
+            hits = yield from in_role(self.role, self._hits(example, hits))
+        return (yield from run_combiner(self.combiner, example, hits))
+
+    def _hits(self, example: Example, hits: Sequence[Hit]) -> Asking[Sequence[Hit]]:
+        """Returns the hits to read, from those of the question and of further searches."""
+        raise NotImplementedError
+
+
 WRITE = (
     "Write a passage of three sentences that could stand in the text and answers the question. You"
     " need not know the answer: make it up."
@@ -84,7 +107,7 @@ WRITE = (
 
 
 @dataclass(frozen=True)
-class HyDE:
+class HyDE(SearchesAgain):
     """Searches also with an invented answer, and has another combiner read the best hits.
 
     Gao et al. ("Precise Zero-Shot Dense Retrieval without Relevance Labels", 2023): a passage that
@@ -97,22 +120,14 @@ class HyDE:
     read.
 
     Attributes:
-        combiner: Combiner that reads the hits.
         write: Instruction for writing the passage.
         hits: Number of the best hits that a non-generative reader answers from.
-        role: Role of the reader that writes the passage.
     """
 
-    combiner: Combiner
     write: str = WRITE
     hits: Positive = 3
-    role: Role = ANSWER
 
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read and one search; then the combiner's rounds."""
-        return (yield from _fused(self, self._passage(example, hits), example, hits))
-
-    def _passage(self, example: Example, hits: Sequence[Hit]) -> Asking[list[str]]:
+    def _hits(self, example: Example, hits: Sequence[Hit]) -> Asking[Sequence[Hit]]:
         [is_generative] = yield [Generates()]
         ask = question_only(example, self.write)
         if not is_generative:
@@ -120,10 +135,10 @@ class HyDE:
             best = tuple(hit.chunk for hit in hits[: self.hits])
             ask = dataclasses.replace(ask, passages=best, instruction="")
         if not is_generative and not hits:
-            return []
+            return hits
         [output] = yield [ask]
         text = shortened(evidence(output, example.document))
-        return [] if has_no_answer(output.text) else [text]
+        return (yield from _fused([] if has_no_answer(output.text) else [text], hits))
 
 
 REWORD = (
@@ -133,7 +148,7 @@ REWORD = (
 
 
 @dataclass(frozen=True)
-class MultiQuery:
+class MultiQuery(SearchesAgain):
     """Searches also with other wordings of the question, and has another combiner read the best.
 
     RAG-Fusion (Rackauckas, 2024): a generative reader writes the wordings. The ranks by the
@@ -142,37 +157,25 @@ class MultiQuery:
     without function words, as a statement, and only its names and numbers.
 
     Attributes:
-        combiner: Combiner that reads the hits.
         queries: Maximum number of other wordings; the rules make three.
         reword: Instruction for writing the wordings; `{queries}` is their number.
-        role: Role of the reader that writes the wordings.
     """
 
-    combiner: Combiner
     queries: Positive = 3
     reword: str = REWORD
-    role: Role = ANSWER
 
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one read and one round of searches; then the combiner's rounds."""
-        return (yield from _fused(self, self._wordings(example), example, hits))
-
-    def _wordings(self, example: Example) -> Asking[list[str]]:
+    def _hits(self, example: Example, hits: Sequence[Hit]) -> Asking[Sequence[Hit]]:
         instruction = self.reword.replace("{queries}", str(self.queries))
-        if wordings := (yield from written_lines(example, instruction, self.queries)):
-            return wordings
-        note("MultiQuery made other wordings by rule: the reader wrote none")
-        return rewordings(example.question)[: self.queries]
+        wordings = yield from written_lines(example, instruction, self.queries)
+        if not wordings:
+            note("MultiQuery made other wordings by rule: the reader wrote none")
+            wordings = rewordings(example.question)[: self.queries]
+        return (yield from _fused(wordings, hits))
 
 
-def _fused(
-    settings: HyDE | MultiQuery, asking: Asking[list[str]], example: Example, hits: Sequence[Hit]
-) -> Combination:
-    """Runs the combiner on the best hits of the question and of the queries that are asked for."""
-    queries: list[str] = []
-    if example.question.strip():
-        queries = yield from in_role(settings.role, asking)
-    if queries:
-        rankings = yield [Search(query) for query in queries]
-        hits = fused([hits, *rankings])[: len(hits) or None]
-    return (yield from run_combiner(settings.combiner, example, hits))
+def _fused(queries: Sequence[str], hits: Sequence[Hit]) -> Asking[Sequence[Hit]]:
+    """Returns the best hits of the question and of other queries, as many as of the question."""
+    if not queries:
+        return hits
+    rankings = yield [Search(query) for query in queries]
+    return fused([hits, *rankings])[: len(hits) or None]

@@ -11,12 +11,16 @@ import regex
 from leporello.combiners.chains.outputs import evidence, has_no_answer
 from leporello.combiners.chains.plan_then_read import plan_by_rule, with_answers
 from leporello.combiners.multi_hop import interleaved, missing_terms, names
-from leporello.combiners.rewriting.fused_queries import on_each_name, shortened, written_lines
+from leporello.combiners.rewriting.fused_queries import (
+    SearchesAgain,
+    on_each_name,
+    shortened,
+    written_lines,
+)
 from leporello.combiners.stuff import question_only
-from leporello.core.calls.contracts import in_role, run_combiner
 from leporello.core.notes import note
-from leporello.core.protocols import ANSWER, Combiner, Positive, Role
-from leporello.core.records import Asking, Chunk, Combination, Example, Fit, Generates, Hit, Search
+from leporello.core.protocols import Positive
+from leporello.core.records import Asking, Chunk, Example, Fit, Generates, Hit, Search
 from leporello.text.sentences import sentence_spans
 
 SPLIT = (
@@ -26,7 +30,7 @@ SPLIT = (
 
 
 @dataclass(frozen=True)
-class Decompose:
+class Decompose(SearchesAgain):
     """Searches for each smaller question in the question, and has another combiner read all hits.
 
     Press et al. ("Measuring and Narrowing the Compositionality Gap", 2023: self-ask), without
@@ -37,37 +41,26 @@ class Decompose:
     The combiner reads the first hit of each question, then the second of each, and so on.
 
     Attributes:
-        combiner: Combiner that reads the hits.
         steps: Maximum number of smaller questions.
         new: Maximum number of hits that each smaller question adds.
         split: Instruction for splitting the question.
-        role: Role of the reader that splits the question.
     """
 
-    combiner: Combiner
     steps: Positive = 4
     new: Positive = 2
     split: str = SPLIT
-    role: Role = ANSWER
 
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a read to split, a search per step, then the combiner's rounds."""
-        rankings = [[*hits]]
-        questions: list[str] = []
-        if example.question.strip():
-            questions = yield from in_role(self.role, self._split(example))
+    def _hits(self, example: Example, hits: Sequence[Hit]) -> Asking[Sequence[Hit]]:
+        questions = yield from written_lines(example, self.split, self.steps)
+        if not questions:
+            note("Decompose split the question by rule: the reader did not")
+            by_clauses = plan_by_rule(example.question, self.steps)
+            questions = by_clauses or on_each_name(example.question)[: self.steps]
+        rankings = [hits]
         for number, step in enumerate(questions):
             # References such as `#1` are words that no passage has.
-            [ranking] = yield [Search(with_answers(step, [""] * number), self.new)]
-            rankings.append([*ranking])
-        return (yield from run_combiner(self.combiner, example, interleaved(rankings)))
-
-    def _split(self, example: Example) -> Asking[list[str]]:
-        if questions := (yield from written_lines(example, self.split, self.steps)):
-            return questions
-        note("Decompose split the question by rule: the reader did not")
-        by_clauses = plan_by_rule(example.question, self.steps)
-        return by_clauses or on_each_name(example.question)[: self.steps]
+            rankings += yield [Search(with_answers(step, [""] * number), self.new)]
+        return interleaved(rankings)
 
 
 THINK = (
@@ -78,7 +71,7 @@ _ENOUGH = regex.compile(r"\banswer is\b|\benough\b", regex.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Iterative:
+class Iterative(SearchesAgain):
     """Searches with each step of the reader's reasoning, and has another combiner read all hits.
 
     IRCoT (Trivedi et al., "Interleaving Retrieval with Chain-of-Thought Reasoning", 2023): the
@@ -90,33 +83,27 @@ class Iterative:
     The combiner reads the first hit of each round, then the second of each, and so on.
 
     Attributes:
-        combiner: Combiner that reads the hits.
         rounds: Maximum number of steps.
         new: Maximum number of hits that a step adds.
         think: Instruction for writing a step.
-        role: Role of the reader that writes the steps.
     """
 
-    combiner: Combiner
     rounds: Positive = 3
     new: Positive = 2
     think: str = THINK
-    role: Role = ANSWER
 
-    def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields a read and a search per step; then the combiner's rounds."""
-        rankings = [[*hits]]
-        steps: list[str] = []
-        while example.question.strip() and len(steps) < self.rounds:
-            step = yield from in_role(self.role, self._step(example, steps, interleaved(rankings)))
+    def _hits(self, example: Example, hits: Sequence[Hit]) -> Asking[Sequence[Hit]]:
+        rankings, steps = [hits], list[str]()
+        for _ in range(self.rounds):
+            step = yield from self._step(example, steps, interleaved(rankings))
             if not step or step in steps:
                 break
             steps.append(step)
             [ranking] = yield [Search(step, self.new)]
             if not ranking:
                 break
-            rankings.append([*ranking])
-        return (yield from run_combiner(self.combiner, example, interleaved(rankings)))
+            rankings.append(ranking)
+        return interleaved(rankings)
 
     def _step(self, example: Example, steps: Sequence[str], hits: Sequence[Hit]) -> Asking[str]:
         """Returns the next query; empty if the reader has enough information."""

@@ -112,7 +112,7 @@ def test_a_name_is_short_for_a_class_without_parameters(tmp_path: Path) -> None:
     assert (first.name, second.name) == ("both@reader=Lead", "both@reader=BestSentence")
     assert first.build().retriever.retrievers[0].k == 7
     shown = " ".join(leporello("check", "--config", file, "base").output.split())
-    parameters = "k: 10, sublinear: false, ngrams: 1, terms: leporello"
+    parameters = "k: 10, ngrams: 1, terms: leporello"
     assert f"retriever: {{class: TfIdf, {parameters}}}" in shown
 
 

@@ -26,7 +26,7 @@ from leporello.core.secrets import Key, key, redact
 from leporello.jobs.directory import RunDirectory, safe_name
 from leporello.readers import CausalLM, Seq2Seq
 from leporello.readers.backends.pretrained import load_model
-from leporello.retrievers.embedders import load_cross_encoder, load_embedder
+from leporello.retrievers.embedders import load_encoder
 from leporello.text.tokens import HuggingFace
 
 STAGES = ("chunkers", "retrievers", "readers", "combiners")
@@ -209,13 +209,12 @@ def test_code_and_pickles_of_an_embedder_are_not_run(
     monkeypatch.chdir(embedder)
     damage(embedder)
     if message:
-        loaders = {"SentenceTransformer": load_embedder, "CrossEncoder": load_cross_encoder}
-        for model_type, load in loaders.items():
+        for model_type in ("SentenceTransformer", "CrossEncoder"):
             change_json(embedder / "config_sentence_transformers.json", model_type=model_type)
             with pytest.raises(UserError, match=message):
-                load(str(embedder))
+                load_encoder(model_type, str(embedder))
     else:
-        assert load_embedder(str(embedder))
+        assert load_encoder("SentenceTransformer", str(embedder))
     assert not (embedder / "marker").exists()
     assert "evil" not in sys.modules
 
@@ -228,7 +227,7 @@ def test_embedders_have_no_pickles_or_code(embedder: Path, monkeypatch: pytest.M
         return str(embedder)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert load_embedder("somebody/some-model").max_seq_length
+    assert load_encoder("SentenceTransformer", "somebody/some-model").max_seq_length
     assert arguments[0] == "somebody/some-model"
     assert {"*.bin", "*.pkl", "*.pt", "*.py"} <= set(arguments[1])
 

@@ -21,7 +21,7 @@ PIECES = (
     "a", "bb c", "- d", "  e", " ", "\n", "\r\n", "\r", "\u2028", "\x0b", "—x", "-", "-- f", "猫",
 )  # fmt: skip
 
-CHUNKS, LINES = LineByLine(), Lines()
+LINES = Lines()
 
 
 def shout(text: str) -> str:
@@ -52,19 +52,16 @@ def chunked(text: str, chunker: Any = LINES) -> tuple[Document, list[Hit]]:
     return document, [Hit(chunk, 0.0) for chunk in divide(chunker, document)]
 
 
-def translated(
-    text: str, answer: Answer = shout, combiner: LineByLine = CHUNKS, chunker: Any = LINES
-) -> str:
-    return drive(combiner, *chunked(text, chunker), answer)[0]
+def translated(text: str, answer: Answer = shout, chunker: Any = LINES) -> str:
+    return drive(LineByLine(), *chunked(text, chunker), answer)[0]
 
 
 @pytest.mark.parametrize("answer", [shout, flat])
-@pytest.mark.parametrize("unit", ["chunk", "line"])
 @pytest.mark.parametrize("chunker", [Lines(), Lines(2), Lines(1), FixedTokens(4, 2)])
 @settings(max_examples=40)
 @given(text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
-def test_every_line_stays_in_its_place(chunker: Any, unit: Any, answer: Answer, text: str) -> None:
-    value = translated(text, answer, LineByLine(unit), chunker)
+def test_every_line_stays_in_its_place(chunker: Any, answer: Answer, text: str) -> None:
+    value = translated(text, answer, chunker=chunker)
     lines, originals = value.splitlines(keepends=True), text.splitlines(keepends=True)
     for line, before in zip(lines, originals, strict=True):
         assert "".join(line.split()) == "".join(before.upper().split())
@@ -73,36 +70,19 @@ def test_every_line_stays_in_its_place(chunker: Any, unit: Any, answer: Answer, 
     assert [not line.strip() for line in lines] == [not line.strip() for line in originals]
 
 
-def test_the_lines_of_a_chunk_are_read_together_first() -> None:
-    """They are context for each other; a complete output needs no second round."""
-    value, rounds, notes = drive(CHUNKS, *chunked("a\n\nb c\nd e f\n", Lines(3)))
-    assert (value, rounds, notes) == ("A\n\nB C\nD E F\n", [["a\n\nb c", "d e f"]], [])
-
-
-def test_chunks_with_another_number_of_lines_are_read_line_by_line() -> None:
-    document, hits = chunked("a\nb\nc d\ne\nf f f f\n", Lines(3))
-    wrong = {"a\nb": "A B", "c d\ne": "C D\nE"}
-    answer: Answer = lambda text: wrong.get(text, text.upper())  # noqa: E731 -- typed
-    value, rounds, notes = drive(LineByLine(), document, hits, answer)
-    assert value == document.text.upper()
-    assert (rounds, len(notes)) == ([["a\nb", "c d\ne", "f f f", "f"], ["a", "b"]], 1)
-
-
 def test_the_parts_of_a_divided_line_are_joined() -> None:
     assert translated("a b c d e\nf\n", chunker=Lines(2)) == "A B C D E\nF\n"
     assert translated("你好世界\n", lambda text: f"<{text}>", chunker=Lines(2)) == "<你好><世界>\n"
-    value = translated("a\nb\n", lambda text: f"{text}\n\n {text}!", LineByLine("line"))
+    value = translated("a\nb\n", lambda text: f"{text}\n\n {text}!")
     assert value == "a a!\nb b!\n"  # also the parts of an output
 
 
 def test_dashes_and_indentation_are_restored_and_not_read() -> None:
     document, hits = chunked("- Who?\n  – Me.\n-- No\n- 5\n-\n---\n")
     for answer in (shout, lambda line: f"- {line.upper()}", flat):
-        value, rounds, _ = drive(LineByLine("line"), document, hits, answer)
+        value, rounds, _ = drive(LineByLine(), document, hits, answer)
         assert value.splitlines()[:4] == ["- WHO?", "  – ME.", "-- NO", "- 5"]
         assert rounds[0][:4] == ["Who?", "Me.", "No", "5"]
-    without: Answer = lambda text: text.upper().replace("- ", "").replace("– ", "")  # noqa: E731 -- typed
-    assert drive(LineByLine(), document, hits, without)[0].startswith("- WHO?\n  – ME.\n")
 
 
 def test_lines_that_were_not_selected_are_empty_with_a_note() -> None:
@@ -127,8 +107,11 @@ def test_the_targets_of_a_read_are_the_lines_of_the_reference_in_the_same_places
     document = Document("d", "Hello.\n- Who is it?\n\nIt is me.")
     reference = "Hallo.\n- Wer da?\n\nIch."
     reads = [Read((document.chunk(0, 19),)), Read((document.chunk(21, 30),))]
-    targets = CHUNKS.supervise(Example("e", document, references=(reference,)), reads)
+    targets = LineByLine().supervise(Example("e", document, references=(reference,)), reads)
     assert targets == [("Hallo.\nWer da?",), ("Ich.",)]
     part = [Read((document.chunk(21, 26),))]
-    assert CHUNKS.supervise(Example("e", document, references=(reference,)), part) == [None]
-    assert CHUNKS.supervise(Example("e", document, references=("Hallo.",)), reads) == [None, None]
+    assert LineByLine().supervise(Example("e", document, references=(reference,)), part) == [None]
+    assert LineByLine().supervise(Example("e", document, references=("Hallo.",)), reads) == [
+        None,
+        None,
+    ]

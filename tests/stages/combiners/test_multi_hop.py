@@ -94,15 +94,6 @@ def test_the_first_hits_of_all_hops_are_read_before_the_second_ones() -> None:
     assert active.value == _first_words(ordered)
 
 
-def test_a_reader_can_write_the_next_query() -> None:
-    combiner = MultiHop(Stuff(), hops=3, beam=1, new=1, query="reader", ask="Go on.")
-    active, rounds = _finished(combiner, output="Laurence Olivier, Dorking, Surrey")
-    assert [read.instruction for [read] in rounds] == ["Go on.", "Go on.", ""]
-    assert [len(read.passages) for [read] in rounds] == [1, 2, 4]
-    assert _starts(active)[2] == "Laurence Olivier"
-    assert rounds[1][0].passages == (active.hits[2].chunk, active.hits[0].chunk)
-
-
 def test_hits_of_later_hops_are_in_the_prediction_and_the_coverage() -> None:
     stages = Pipeline(Paragraphs(), BM25(k=2), Copy(), MultiHop(Stuff(), beam=1, new=1))
     [row] = rows_of(None, [EXAMPLE], stages)

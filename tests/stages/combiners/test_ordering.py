@@ -25,7 +25,7 @@ from leporello.retrievers import BM25
 from leporello.tasks import ReportSumSort
 
 BOTH = (OrderByPairs(), OrderByCoherence())
-SORTING = (OrderByPairs("sort"), OrderByPairs("sort", "pair", both_ways=False))
+PAIRS = OrderByPairs("pair", both_ways=False)
 WORDS = st.lists(st.sampled_from(["one", "two", "ox", ""]), max_size=7)
 
 
@@ -64,16 +64,15 @@ def ids(answer: str) -> list[int]:
     return [int(number) for number in answer.split(",")] if answer else []
 
 
-@pytest.mark.parametrize("pairs", ["all", "sort"])
-def test_asking_both_ways_cancels_a_bias_towards_the_first_text(pairs: Any) -> None:
+def test_asking_both_ways_cancels_a_bias_towards_the_first_text() -> None:
     shuffled = example(list("dbeac"))
 
     def biased(read: Read) -> Output:
         first, second = texts_of(read)
         return scored(3.0 if first < second else 2.0)
 
-    assert drive(OrderByPairs(pairs), shuffled, biased)[0] == "4, 2, 5, 1, 3"
-    assert drive(OrderByPairs(pairs, both_ways=False), shuffled, biased)[0] == "1, 2, 3, 4, 5"
+    assert drive(OrderByPairs(), shuffled, biased)[0] == "4, 2, 5, 1, 3"
+    assert drive(OrderByPairs(both_ways=False), shuffled, biased)[0] == "1, 2, 3, 4, 5"
 
 
 def test_all_pairs_are_read_in_one_round_and_outvote_a_wrong_comparison() -> None:
@@ -87,16 +86,6 @@ def test_all_pairs_are_read_in_one_round_and_outvote_a_wrong_comparison() -> Non
     answer, rounds = drive(OrderByPairs(), example(list("dbeac")), wrong_once)
     assert answer == "4, 2, 5, 1, 3"
     assert [len(reads) for reads in rounds] == [5 * 4]
-
-
-def test_sorting_reads_n_log_n_pairs_with_the_merges_of_a_level_together() -> None:
-    """64 texts take at most 64 * 6 comparisons; the first 32 are one round."""
-    texts = [f"{(n * 37) % 64:02}" for n in range(64)]
-    answer, rounds = drive(OrderByPairs("sort", both_ways=False), example(texts), by_alphabet)
-    assert [texts[n - 1] for n in ids(answer)] == sorted(texts)
-    assert sum(map(len, rounds)) <= 64 * 6
-    assert len(rounds[0]) == 32
-    assert len(rounds) <= 1 + 3 + 7 + 15 + 31 + 63
 
 
 def test_a_pair_classifier_reads_pairs_and_their_chunks() -> None:
@@ -144,7 +133,6 @@ def test_missing_parts_and_too_many_parts_are_refused(combiner: Any) -> None:
         next(combiner.combine(many, reversed_parts(many)[:2]))
     with pytest.raises(ValueError, match="301 passages are 90,300 pairs to read"):
         next(combiner.combine(many, reversed_parts(many)))
-    assert next(OrderByPairs(pairs="sort").combine(many, reversed_parts(many)))
 
 
 def chain(read: Read) -> Output:
@@ -167,7 +155,7 @@ def test_coherence_finds_the_order_with_the_largest_gain(count: int) -> None:
 
 @settings(max_examples=60)
 @given(texts=WORDS, seed=st.integers(0, 9), failing=st.integers(0, 3), label=st.booleans())
-@pytest.mark.parametrize("combiner", [*BOTH, *SORTING])
+@pytest.mark.parametrize("combiner", [*BOTH, PAIRS])
 def test_the_answer_is_a_permutation_for_any_outputs(
     combiner: Any, texts: list[str], seed: int, failing: int, label: bool
 ) -> None:
@@ -196,7 +184,7 @@ def test_the_answer_is_a_permutation_for_any_outputs(
     assert bool(warned) == bool(failures[0])
 
 
-@pytest.mark.parametrize("combiner", [*BOTH, SORTING[0]])
+@pytest.mark.parametrize("combiner", BOTH)
 def test_other_reads_decide_if_some_fail(combiner: Any) -> None:
     def no_b(read: Read) -> Output:
         text = "".join(getattr(passage, "text", str(passage)) for passage in read.passages)
@@ -302,7 +290,7 @@ def test_built_in_pipelines_for_ordering_run(tmp_path: Path, tiny: Callable[[str
     out = tmp_path / "near"
     summary = run(["report-sum-sort-bm25"], ["near"], overrides=four, out=out, **options)
     assert summary.results[0].scores == {"concordance_index": 100.0}
-    names = [f"zero-book-sum-sort-{name}" for name in ("pairs", "pairs-sorted", "coherence")]
+    names = [f"zero-book-sum-sort-{name}" for name in ("pairs", "coherence")]
     sets = [f"reader.model={tiny('llama')}", "reader.max_input_tokens=200"]
     summary = run(names, ["alone"], overrides=sets, out=tmp_path / "alone", **options)
     for name in names:

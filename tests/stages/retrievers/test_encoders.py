@@ -11,7 +11,7 @@ from tiny_models import save_sparse, save_token_vectors
 from leporello.core.errors import UserError
 from leporello.retrievers import ColBERT, Dense, LateChunks, Splade
 from leporello.retrievers import late_chunks as late
-from leporello.retrievers.embedders import count, load_embedder, load_multi_vector, load_sparse
+from leporello.retrievers.embedders import count, load_encoder
 
 TEXT = (
     "The miller had three sons. The eldest took the mill. The youngest got only the cat. "
@@ -40,7 +40,7 @@ def bert(models: Path) -> str:
 
 def test_token_vectors_score_as_in_the_library(tiny: str) -> None:
     chunks, questions = chunked(TEXT), ["Who got the cat?", "Red boots?"]
-    model: Any = load_multi_vector(tiny)
+    model: Any = load_encoder("MultiVectorEncoder", tiny)
     documents = [chunk.text for chunk in chunks]
     similarity = model.similarity(model.encode_query(questions), model.encode_document(documents))
     retriever = ColBERT(k=9, model=tiny, batch_size=2)
@@ -52,7 +52,7 @@ def test_token_vectors_score_as_in_the_library(tiny: str) -> None:
 
 def test_long_questions_and_chunks_are_not_cut(tiny: str) -> None:
     [chunk] = chunked("The cat wore red boots " * 40, mark="@")
-    model: Any = load_multi_vector(tiny)
+    model: Any = load_encoder("MultiVectorEncoder", tiny)
     retriever, question = ColBERT(model=tiny), "The cat wore red boots"
     vectors: Any = retriever.index([chunk])["vectors"]
     assert len(vectors) > count(model, [chunk.text])[0] > model.max_seq_length
@@ -75,7 +75,7 @@ def vectors_of(retriever: LateChunks | Dense, chunks: Any) -> Any:
 
 def test_tokens_of_a_document_are_pooled_by_chunk(bert: str) -> None:
     single, chunks = chunked("The boots were red", mark="@"), chunked("The boots. Were red. Here.")
-    model: Any = load_embedder(bert)
+    model: Any = load_encoder("SentenceTransformer", bert)
     states = model.encode(single[0].text, output_value="token_embeddings").numpy()[1:-1]
     mean = states.mean(axis=0)
     assert vectors_of(LateChunks(model=bert), single)[0] == pytest.approx(
@@ -99,7 +99,7 @@ def test_vectors_of_late_chunks_depend_on_the_antecedents_of_pronouns() -> None:
 
 def test_scores_of_sparse_vectors_equal_those_of_the_library(models: Path) -> None:
     splade, chunks, questions = str(models / "splade"), chunked(TEXT), ["Who got the cat?", " "]
-    model: Any = load_sparse(splade)
+    model: Any = load_encoder("SparseEncoder", splade)
     documents = model.encode_document([chunk.text for chunk in chunks])
     similarity = model.similarity(model.encode_query(questions[:1]), documents)[0]
     [hits, blank] = Splade(splade, k=9).retrieve(questions, chunks)
@@ -117,7 +117,7 @@ def test_the_default_model_of_colbert_finds_paraphrases() -> None:
     chunks = chunked(TEXT)
     [[hit, *_]] = ColBERT().retrieve(["Which colour had the footwear?"], chunks)
     assert "boots" in hit.chunk.text
-    model: Any = load_multi_vector("answerai-colbert-small")
+    model: Any = load_encoder("MultiVectorEncoder", "answerai-colbert-small")
     [vectors] = model.encode_query(["Who?"], convert_to_numpy=True)
     assert vectors.shape == (32, 384)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(32), abs=1e-5)
@@ -125,7 +125,7 @@ def test_the_default_model_of_colbert_finds_paraphrases() -> None:
 
 @pytest.mark.parametrize("overlap", [0, 0.3, 1])
 def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
-    encoder = late._SegmentEncoder(load_embedder(bert), "", overlap)
+    encoder = late._SegmentEncoder(load_encoder("SentenceTransformer", bert), "", overlap)
     for tokens in (1, encoder.room, encoder.room + 1, 5 * encoder.room + 3):
         parts = [*encoder._segments(tokens)]
         assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]

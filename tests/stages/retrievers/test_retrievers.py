@@ -32,7 +32,7 @@ from leporello.retrievers import (
     RerankByReader,
     TfIdf,
 )
-from leporello.retrievers.embedders import count, cut, load_cross_encoder, load_embedder, room
+from leporello.retrievers.embedders import count, cut, load_encoder, room
 from leporello.text.tokens import terms
 
 STORY = (
@@ -93,15 +93,12 @@ def test_all_first_and_random_return_chunks_by_their_definition() -> None:
 @given(
     texts=st.lists(st.text("ab c.é中か\u0301", max_size=16), min_size=1, max_size=8),
     question=st.text("ab cd中か", max_size=16),
-    sublinear=st.booleans(),
     ngrams=st.integers(1, 3),
     is_own=st.booleans(),
 )
-@example(
-    texts=[STORY[:70], STORY[70:]], question=QUESTIONS[0], sublinear=True, ngrams=2, is_own=True
-)
+@example(texts=[STORY[:70], STORY[70:]], question=QUESTIONS[0], ngrams=2, is_own=True)
 def test_scores_of_tfidf_equal_those_of_scikit_learn(
-    texts: list[str], question: str, sublinear: bool, ngrams: int, is_own: bool
+    texts: list[str], question: str, ngrams: int, is_own: bool
 ) -> None:
     """They are cosines of TfidfVectorizer, with terms of this project or of scikit-learn.
 
@@ -113,11 +110,11 @@ def test_scores_of_tfidf_equal_those_of_scikit_learn(
     assume(any(map(split, texts)))  # it raises an error without terms
     chunks = joined(texts)
     tokenizer = {"tokenizer": terms, "token_pattern": None} if is_own else {}
-    vectorizer = TfidfVectorizer(ngram_range=(1, ngrams), sublinear_tf=sublinear, **tokenizer)
+    vectorizer = TfidfVectorizer(ngram_range=(1, ngrams), **tokenizer)
     weights = vectorizer.fit_transform(texts)
     [expected] = (vectorizer.transform([question]) @ weights.T).toarray()
     kind: Literal["leporello", "scikit-learn"] = "leporello" if is_own else "scikit-learn"
-    retriever = TfIdf(k=99, sublinear=sublinear, ngrams=ngrams, terms=kind)
+    retriever = TfIdf(k=99, ngrams=ngrams, terms=kind)
     [hits] = lists_of(retriever, [question], chunks)
     scores = {hit.chunk: hit.score for hit in hits}
     assert [scores.get(chunk, 0.0) for chunk in chunks] == pytest.approx(expected, abs=1e-12)
@@ -245,7 +242,7 @@ def test_neighbours_joins_hits_that_touch(retriever: Any, expected: Any) -> None
 
 
 def test_texts_are_divided_into_segments_that_fit_the_input_window(model: str) -> None:
-    encoder = load_cross_encoder(model)
+    encoder = load_encoder("CrossEncoder", model)
     texts = (STORY * 5, CHINESE * 9, "x" * 400, STORY.replace(" ", ""), f"a{' ' * 999}{STORY}")
     for text in texts:
         [segments] = cut(encoder, [text], 17)
@@ -259,7 +256,7 @@ def test_dense_scores_a_long_chunk_by_its_best_segment(model: str) -> None:
     retriever = Dense(model=model, query_prefix="The king: ", passage_prefix="cat: ")
     document = Document("d", STORY)
     [[hit]] = lists_of(retriever, ["boots"], [document.chunk(0, len(STORY))])
-    embedder = load_embedder(model)
+    embedder = load_encoder("SentenceTransformer", model)
     [segments] = cut(embedder, [STORY], room(embedder, "", "cat: "))
     texts = ["cat: " + segment for segment in segments]
     assert len(segments) > 3
@@ -302,7 +299,7 @@ def test_rerank_orders_hits_by_scores_of_a_cross_encoder(model: str) -> None:
     half = STORY.index("The cat asked")
     chunks = [document.chunk(0, 26), document.chunk(27, half), document.chunk(half, len(STORY))]
     [hits] = lists_of(Rerank(All(), model=model, k=2), ["Who got it?"], chunks)
-    encoder = load_cross_encoder(model)
+    encoder = load_encoder("CrossEncoder", model)
     length = room(encoder, ("", "")) - count(encoder, ["Who got it?"])[0]
     expected = []
     for chunk in chunks:
