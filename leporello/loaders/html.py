@@ -32,7 +32,9 @@ _LIST_FORMS = {
     "none": "", "decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A",
     "upper-latin": "A", "lower-roman": "i", "upper-roman": "I", "decimal-leading-zero": "01",
 }  # fmt: skip
-_LIST_STYLE = re.compile(rf"list-style(?:-type)?\s*:[^;:]*?({'|'.join(_LIST_FORMS)})(?![\w-])", re.I)
+_LIST_STYLE = re.compile(
+    rf"list-style(?:-type)?\s*:[^;:]*?({'|'.join(_LIST_FORMS)})(?![\w-])", re.I
+)
 _SHIFTED = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.I)
 _INLINE = re.compile(r"display\s*:\s*inline(?!-)", re.I)
 # Elements that the cells of a table without <table> are like.

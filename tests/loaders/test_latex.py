@@ -51,6 +51,7 @@ OLD = "The fee was 99 marks."
     "source",
     [
         "{FEE} \\iffalse {OLD} \\fi",
+        "{FEE} \\iffalse {OLD}",
         "\\iffalse {OLD} \\else {FEE} \\fi",
         "\\iftrue\\iffalse {OLD} \\fi {FEE}\\fi",
         "\\begin{comment}\n{OLD}\n\\end{comment}\n{FEE}",
@@ -75,7 +76,6 @@ def test_text_that_is_not_printed_is_furniture(source: str) -> None:
         "\\verb|\\iffalse| {FEE} {OLD} \\verb|\\fi|",
         "\\begin{verbatim}\n\\iffalse\n{FEE} {OLD}\n\\fi\n\\end{verbatim}",
         "$a \\iff b$ {FEE} {OLD}",
-        "{FEE} \\iffalse {OLD}",
         "\\ifthenelse{\\boolean{x}}{ {FEE} }{ {OLD} }",
     ],
 )

@@ -16,7 +16,7 @@ TOKEN = re.compile(
     rf"""
     (?P<text>[^\\%${{}}&\n]++(?:\n(?![ \t]*\n))?+|\n(?![ \t]*\n))
     |(?P<comment>%[^\n]*(?:\n[ \t]*(?![ \t\n]))?
-        |\\iffalse(?![a-zA-Z@]).*?\\(?:else|fi)(?![a-zA-Z@]))
+        |\\iffalse(?![a-zA-Z@]).*?(?:\\(?:else|fi)(?![a-zA-Z@])|\Z))
     |\\begin\{{(?P<env>verbatim\*?|[Vv]erbatim|lstlisting|minted|alltt|comment|tikzpicture
         |filecontents\*?)\}}(?P<verbatim>.*?)(?:\\end\{{(?P=env)\}}|\Z)
     |\\(?:verb\*?|lstinline{_BRACKETS}|mintinline{_BRACKETS}\{{[^{{}}\n]{{0,99}}\}}|path|url)
