@@ -12,8 +12,8 @@ from typing import Any
 from leporello.core.errors import UserError
 from leporello.core.records import JSON, Output, Read
 from leporello.readers.classical.saved_model import check_targets, labelled, load, save
-from leporello.readers.encoders.batched_model import Segments
 from leporello.readers.encoders.classification import TrainedClassifier
+from leporello.readers.encoders.segments import Segments
 from leporello.readers.prompting.template import encodable, passage_text, refuse_pairs, seen
 from leporello.readers.prompting.window import OnOverflow, Window
 
@@ -133,20 +133,20 @@ class Classifier(TrainedClassifier):
         return self.declared_labels
 
     def _text(self, read: Read) -> str:
-        return "\n".join(filter(None, self._segments(read)))
+        return "\n".join(filter(None, self._inputs(read)))
 
-    def _segments(self, read: Read) -> tuple[str, str]:
+    def _inputs(self, read: Read) -> tuple[str, str]:
         texts = filter(None, map(passage_text, read.passages))
         return read.question if self.question else "", self.separator.join(texts)
 
     def _model_input(self, part: Read) -> Segments:
-        question, text = self._segments(part)
+        question, text = self._inputs(part)
         return self._encoded(*((question, text) if question else (text,)))
 
     def _size(self, text: str) -> int:
         """Returns the number of tokens; the first line is the question, a separate segment."""
         first, line_break, second = text.partition("\n") if self.question else (text, "", "")
-        return self._length(first, second) if line_break else self._length(first)
+        return len(self._encoded(*((first, second) if line_break else (first,))).tokens)
 
     def _classify(self, parts: Sequence[Read]) -> list[tuple[tuple[float, ...], int]]:
         """Returns the probabilities of each part, and how many of its tokens the model read."""

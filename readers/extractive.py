@@ -13,10 +13,10 @@ from leporello.core.records import Output, Read
 from leporello.models.calibration import TakesCalibration, calibrated
 from leporello.readers.backends.pretrained import TRAINER, Tokens, quiet
 from leporello.readers.backends.rows import padded
+from leporello.readers.batching.batched_model import BatchedModel
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
-from leporello.readers.encoders.batched_model import (
-    BatchedModel,
+from leporello.readers.encoders.segments import (
     PassageWindow,
     QuestionPrompt,
     SpanReply,

@@ -13,9 +13,9 @@ from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Chunk, Output, Read
 from leporello.readers.backends.pretrained import TRAINER, DType, Tokens
 from leporello.readers.backends.rows import log_probabilities, padded
+from leporello.readers.batching.batched_model import BatchedModel
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens
-from leporello.readers.encoders.batched_model import BatchedModel
 from leporello.readers.prompting.template import encodable, passage_text, refuse_pairs
 from leporello.text.tokens import pieces
 
@@ -67,7 +67,7 @@ class PassageScorer(BatchedModel):
 
     def _ids(self, passage: Chunk | str) -> tuple[int, ...]:
         if isinstance(passage, str):
-            return self.tokens.once(lambda: self._encoded(passage)[0], "passage", passage)
+            return self._encoded(passage)[0]
         # The tokens of the document: a text cut in the middle of words has others (decision 21).
         key = (PassageScorer, self.model)
         text = passage.document.text

@@ -12,8 +12,8 @@ from leporello.core.errors import UserError
 from leporello.core.protocols import Share
 from leporello.core.records import JSON, Chunk, Output, Read, Span
 from leporello.readers.classical.saved_model import check_targets, load, save
-from leporello.readers.encoders.batched_model import Segments
 from leporello.readers.encoders.classification import TrainedClassifier
+from leporello.readers.encoders.segments import Segments
 
 if TYPE_CHECKING:
     from leporello.readers.classical.pair_features import PairFeatures
@@ -50,22 +50,19 @@ class PairClassifier(TrainedClassifier):
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output per input, in order; features of texts are cached."""
         self.load()
-        pairs = list(map(_pair, inputs))
         if not self.is_network:
-            scored = zip(self._by_style(pairs), inputs, strict=True)
+            scored = zip(self._by_style([*map(_pair, inputs)]), inputs, strict=True)
             return [self._output(probability, read, read.pair) for probability, read in scored]
-        fitting = list(map(self._cut_to_window, pairs))
-        prompts = [self._encoded(*texts) for texts in fitting]
-        replies, same = self._replies(prompts), self._index_of_same
+        fitting = [self._fitting(read) for read in inputs]
+        replies, same = self._replies(prompt for prompt, _ in fitting), self._index_of_same
         return [
             self._output(replies[prompt].scores[same], read, texts, len(prompt.tokens))
-            for prompt, read, texts in zip(prompts, inputs, fitting, strict=True)
+            for (prompt, texts), read in zip(fitting, inputs, strict=True)
         ]
 
     def render(self, read: Read) -> str:
         """Returns the two texts that are compared, after truncation."""
-        pair = _pair(read)
-        return "\n\n".join(self._cut_to_window(pair) if self.is_network else pair)
+        return "\n\n".join(self._fitting(read)[1] if self.is_network else _pair(read))
 
     def fit(self, read: Read) -> int:
         """Returns how many passages fit: all, since only the pair is read."""
@@ -81,7 +78,7 @@ class PairClassifier(TrainedClassifier):
 
     def prompts(self, read: Read) -> list[Segments]:
         """Returns a transformers model's input for a pair."""
-        return [self._encoded(*self._cut_to_window(_pair(read)))]
+        return [self._fitting(read)[0]]
 
     @cached_property
     def _style(self) -> tuple[PairFeatures, Any]:
@@ -118,28 +115,30 @@ class PairClassifier(TrainedClassifier):
             " trained for another task; choose another model, or name its label in config.json"
         )
 
-    def _cut_to_window(self, pair: tuple[str, str]) -> tuple[str, str]:
-        """Returns the pair, truncated at tokens to fit the input window, the longer text first."""
-        limit = self.max_input_tokens
-        if (size := self._length(*pair)) <= limit:
-            return pair
+    def _fitting(self, read: Read) -> tuple[Segments, tuple[str, str]]:
+        """Returns the model's input for a pair, and its texts as far as they are in the input."""
+        pair, limit = _pair(read), self.max_input_tokens
+        prompt = self._encoded(*pair)
+        if (size := len(prompt.tokens)) <= limit:
+            return prompt, pair
         if self.on_overflow == "error":
             raise ValueError(
                 f"the pair takes {size} tokens, max_input_tokens is {limit}, on_overflow is 'error'"
             )
-        ends = [self._ends(text) for text in pair]
-        # Token by token, because a cut text may have more tokens than its part of the whole.
-        for room in range(limit - self._length("", ""), 1, -1):
-            first, second = map(len, ends)
-            # The shorter text keeps all its tokens as long as the longer one can give up some.
-            counts = max(room // 2, room - second), max(room - room // 2, room - first)
-            shorter = tuple(
-                text[: text_ends[min(count, len(text_ends)) - 1]] if text_ends else text
-                for text, text_ends, count in zip(pair, ends, counts, strict=True)
-            )
-            if self._length(*shorter) <= limit:
-                return shorter[0], shorter[1]
-        raise ValueError(f"max_input_tokens is {limit}, too few for one token of each text")
+        # The tokenizer truncates the longer text first.
+        options = {"truncation": True, "max_length": limit, "return_offsets_mapping": True}
+        encoded = self._tokenized(*pair, **options)
+        ends = [0, 0]
+        for (_, end), owner in zip(encoded["offset_mapping"], encoded.sequence_ids(), strict=True):
+            if owner is not None:
+                ends[owner] = max(ends[owner], end)
+        if not all(ends):
+            raise ValueError(f"max_input_tokens is {limit}, too few for one token of each text")
+        # White space at the end has no tokens.
+        first, second = (
+            text[:end] if text[end:].strip() else text for text, end in zip(pair, ends, strict=True)
+        )
+        return self._segments(encoded), (first, second)
 
     def _output(
         self, same: float, read: Read, texts: tuple[str, str] | None, tokens: int = 0

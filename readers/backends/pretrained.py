@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -14,7 +14,6 @@ from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.models.locate import loadable
 from leporello.models.weights import disable_pickle_conversion, refuse_pickles, refused_code
-from leporello.readers.batching.memo import TokenMemo
 from leporello.readers.prompting.template import encodable
 
 if TYPE_CHECKING:
@@ -53,8 +52,6 @@ _TOKEN_IDS = (
 
 # Types of models whose positions begin after that of padding.
 _SHIFTED = ("camembert", "longformer", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl")
-# Shared by all tokenizers of the process, since a sweep may have many; about 30 MB.
-_MEMO = TokenMemo(most=2**24)
 
 
 class Tokens:
@@ -72,12 +69,10 @@ class Tokens:
         with faults_explained(model), quiet():
             location = loadable(model)
             self.tokenizer: Any = AutoTokenizer.from_pretrained(location, trust_remote_code=False)
-        self._mark = object()  # separates its entries in the shared memo
 
     def encode(self, text: str, special: bool = True) -> tuple[int, ...]:
         """Returns the ids, with or without the special tokens for the ends of an input."""
-        options = {"add_special_tokens": special, **self._options}
-        return self.once(lambda: self._ids(self.plain(text), **options), special, text)
+        return self._ids(self.plain(text), add_special_tokens=special)
 
     def sliced(self, text: str, behind: str, limit: int) -> tuple[tuple[int, ...], int]:
         """Returns the first tokens of a text with all of a second one, and the end of the first.
@@ -101,16 +96,10 @@ class Tokens:
 
     def encode_target(self, text: str) -> tuple[int, ...]:
         """Returns the ids that an encoder-decoder is trained to generate for this text."""
-        options = self._options
-        return self.once(lambda: self._ids(text_target=self.plain(text), **options), "target", text)
+        return self._ids(text_target=self.plain(text))
 
-    def _ids(self, *texts: str, **options: Any) -> list[int]:  # noqa: ANN401 -- the tokenizer's
-        ids: list[int] = self.tokenizer(*texts, **options)["input_ids"]
-        return ids
-
-    def once(self, encode: Callable[[], Sequence[int]], *key: Hashable) -> tuple[int, ...]:
-        """Returns the tokens of a text from a cache of the last texts, or from the tokenizer."""
-        return _MEMO.get((self._mark, *key), encode)
+    def _ids(self, *texts: str, **options: Any) -> tuple[int, ...]:  # noqa: ANN401 -- the tokenizer's
+        return tuple(self.tokenizer(*texts, **options, **self._options)["input_ids"])
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of tokens of each text, without special tokens."""
@@ -127,23 +116,24 @@ class Tokens:
         SentencePiece has some of them as words, and a prompt with a control token needs the
         options off.
         """
-        special = [t.content for t in self.tokenizer.added_tokens_decoder.values() if t.special]
-        unsplit = special
-        if not self._prompt_controls:
-            ids = self.tokenizer.convert_tokens_to_ids
-            arguments = {"add_special_tokens": False, **self._options}
-            unsplit = [t for t in special if ids(t) in self.tokenizer(t, **arguments)["input_ids"]]
-        longest_first = sorted({*unsplit} - {*self._prompt_controls}, key=len, reverse=True)
+        ids = self.tokenizer.convert_tokens_to_ids
+        unsplit = [
+            token
+            for token in self._special
+            if token not in self._prompt
+            if ids(token) in self._ids(token, add_special_tokens=False)
+        ]
+        longest_first = sorted(unsplit, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     @cached_property
-    def _prompt_controls(self) -> tuple[str, ...]:
-        special = [t.content for t in self.tokenizer.added_tokens_decoder.values() if t.special]
-        return tuple(token for token in special if token in self._prompt)
+    def _special(self) -> list[str]:
+        return [t.content for t in self.tokenizer.added_tokens_decoder.values() if t.special]
 
     @cached_property
     def _options(self) -> dict[str, bool]:
-        return {"split_special_tokens": not self._prompt_controls, "verbose": False}
+        is_in_prompt = any(token in self._prompt for token in self._special)
+        return {"split_special_tokens": not is_in_prompt, "verbose": False}
 
     def decode(self, ids: Sequence[int]) -> str:
         """Returns the text of these ids without special tokens and leading white space."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
 _STEP = 16  # fixed cost of one decoding step, in tokens: each step fetches all weights from memory
-
-
 MASKED = -1  # padding within a segment, which the encoder does not attend to
 
 
@@ -62,51 +60,23 @@ def batches(
 
     The size is rows x (longest prompt + most new tokens), in tokens, with a row for each beam or
     choice of a prompt. A prompt that exceeds the budget is a batch on its own. Prompts of equal
-    length stay in their order. The division into batches has the lowest cost, which includes
-    padding and the decoding steps of each batch.
+    length stay in their order.
     """
     # Separate batches, since the model either scores or generates for a complete batch.
     # Longest first, so that a lack of memory mostly shows in the first batch.
     ordered = sorted(prompts, key=lambda p: (not p.choices, -len(p.tokens)))
     for has_choices, group in groupby(ordered, key=lambda p: bool(p.choices)):
-        members = list(group)
-        steps = 1 if has_choices else max(1, new_tokens)
-        costs = [prompt.cost(rows, new_tokens) for prompt in members]
-        lengths = [len(prompt.tokens) for prompt in members]
-        for start, end in _cheapest(lengths, costs, budget, steps):
-            yield members[start:end]
-
-
-def _cheapest(
-    lengths: Sequence[int], costs: Sequence[tuple[int, int]], budget: int, steps: int
-) -> list[tuple[int, int]]:
-    """Returns the batches of prompts, longest first, that together cost least, as (start, end).
-
-    The cost of a batch is its rows times its longest length, plus its steps. Dynamic programming
-    finds the cheapest batches up to each prompt; the earliest start wins among equal costs.
-    """
-    import numpy as np
-
-    longest, (counts, new_tokens) = np.array(lengths), np.array(costs).T
-    rows = np.concatenate([[0], np.cumsum(counts)])
-    least = np.zeros(len(rows), dtype=np.int64)  # lowest cost of the prompts before each end
-    most_new = np.zeros_like(longest)  # new tokens of a batch from each start
-    begins = [0]
-    first = 0  # earliest start within the budget, which never decreases
-    for end in range(1, len(rows)):
-        starts = slice(first, end)
-        most_new[starts] = np.maximum(most_new[starts], new_tokens[end - 1])
-        sizes = (rows[end] - rows[starts]) * (longest[starts] + most_new[starts])
-        fits = sizes <= budget
-        # Otherwise prompts over the budget could never be read.
-        fits[-1] = True  # a single prompt is always a batch
-        first += int(fits.argmax())
-        starts = slice(first, end)
-        sums = least[starts] + (rows[end] - rows[starts]) * longest[starts]
-        begins.append(first + int(sums.argmin()))
-        least[end] = sums.min() + steps * _STEP
-    cuts, end = [], len(lengths)
-    while end:
-        cuts.append((begins[end], end))
-        end = begins[end]
-    return cuts[::-1]
+        step_cost = _STEP * (1 if has_choices else max(1, new_tokens))
+        batch: list[ModelInput] = []
+        count = most_new = padding = 0
+        for prompt in group:
+            prompt_rows, prompt_new = prompt.cost(rows, new_tokens)
+            longest = len((batch or [prompt])[0].tokens)
+            count, most_new = count + prompt_rows, max(most_new, prompt_new)
+            padding += prompt_rows * (longest - len(prompt.tokens))
+            # Padding that costs more than the steps of another batch costs more than that batch.
+            if batch and (count * (longest + most_new) > budget or padding > step_cost):
+                yield batch
+                batch, count, most_new, padding = [], prompt_rows, prompt_new, 0
+            batch.append(prompt)
+        yield batch

@@ -15,6 +15,8 @@ from leporello.readers.batching.micro_batches import Generation, ModelInput, bat
 Batch: TypeAlias = Sequence[ModelInput]
 Answer: TypeAlias = Callable[[Batch], list[Generation]]
 BatchTokens: TypeAlias = Positive | Literal["auto"]
+# Number of texts that are generated for a prompt at once, and the most new tokens of each.
+Beams: TypeAlias = tuple[int, int]
 
 _ON_CPU = 4096  # larger batches are not faster on a CPU: rows cost the same, and padding grows
 
@@ -24,8 +26,11 @@ _log = logging.getLogger("leporello")
 class TokenBudget:
     """Maximum number of tokens per micro-batch, halved permanently when memory runs out."""
 
-    def __init__(self, setting: int | Literal["auto"], find: Callable[[], int]) -> None:
-        self._setting, self._find = setting, find
+    def __init__(
+        self, setting: int | Literal["auto"], find: Callable[[], int], beams: Beams = (1, 0)
+    ) -> None:
+        """Creates the budget `setting`; `find` returns that of `auto`."""
+        self._setting, self._find, self._beams = setting, find, beams
         self._tokens = None if setting == "auto" else setting
         self._counts = Counter(batches=0, prompt_tokens=0, padded_tokens=0, halvings=0)
 
@@ -57,21 +62,16 @@ class TokenBudget:
         """
         return dict(self._counts)
 
-    def read(
-        self, prompts: Iterable[ModelInput], rows: int, new_tokens: int, answer: Answer
-    ) -> dict[ModelInput, Generation]:
+    def read(self, prompts: Iterable[ModelInput], answer: Answer) -> dict[ModelInput, Generation]:
         """Returns the reply to each prompt; raises RuntimeError if memory is too small for one."""
         replies_by_prompt: dict[ModelInput, Generation] = {}
-        waiting = list(prompts)
-        while waiting:
-            planned, waiting = list(batches(waiting, self.tokens, rows, new_tokens)), []
-            for index, batch in enumerate(planned):
-                if (replies := _fitting(answer, batch)) is None:
-                    waiting = list(chain.from_iterable(planned[index:]))
-                    self._halve(max(_size(b, rows, new_tokens) for b in planned[index:]))
-                    break
-                self._count(batch)
-                replies_by_prompt |= zip(batch, replies, strict=True)
+        planned = list(batches(prompts, self.tokens, *self._beams))
+        for index, batch in enumerate(planned):
+            if (replies := _fitting(answer, batch)) is None:
+                self._halve(_size(batch, self._beams))
+                return replies_by_prompt | self.read(chain.from_iterable(planned[index:]), answer)
+            self._count(batch)
+            replies_by_prompt |= zip(batch, replies, strict=True)
         return replies_by_prompt
 
     def _count(self, batch: Batch) -> None:
@@ -89,13 +89,7 @@ class TokenBudget:
 
 
 def memory_budget(
-    prompt: ModelInput,
-    answer: Answer,
-    device: str,
-    most: int,
-    *,
-    rows: int = 1,
-    new_tokens: int = 0,
+    prompt: ModelInput, answer: Answer, device: str, most: int, beams: Beams = (1, 0)
 ) -> int:
     """Returns the tokens of the largest batch that leaves memory free; constant on a CPU.
 
@@ -111,7 +105,7 @@ def memory_budget(
     while count > 1 and _fitting(answer, [prompt] * (count + count // 2)) is None:
         count //= 2
     _free_memory()
-    return count * _size([prompt], rows, new_tokens)
+    return count * _size([prompt], beams)
 
 
 def _fitting(answer: Answer, batch: Batch) -> list[Generation] | None:
@@ -125,8 +119,8 @@ def _fitting(answer: Answer, batch: Batch) -> list[Generation] | None:
     return None
 
 
-def _size(batch: Batch, rows: int, new_tokens: int) -> int:
-    costs = [prompt.cost(rows, new_tokens) for prompt in batch]
+def _size(batch: Batch, beams: Beams) -> int:
+    costs = [prompt.cost(*beams) for prompt in batch]
     longest = max(len(prompt.tokens) for prompt in batch)
     return sum(row_count for row_count, _ in costs) * (longest + max(new for _, new in costs))
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Count, ModelSource, Positive
 from leporello.core.records import Read
 from leporello.readers.backends.pretrained import TRAINER, DType, read_config
+from leporello.readers.batching.batched_model import BatchedModel
 from leporello.readers.batching.micro_batches import Generation, ModelInput
 from leporello.readers.batching.token_budget import BatchTokens, TokenBudget
 from leporello.readers.classical.saved_model import is_trained_here
-from leporello.readers.encoders.batched_model import BatchedModel, Segments, tensors
+from leporello.readers.encoders.segments import Segments, tensors
 from leporello.readers.prompting.template import encodable
 from leporello.text.tokens import Words
 
@@ -81,38 +82,25 @@ class TrainedClassifier(BatchedModel):
 
     def _encoded(self, text: str, other: str | None = None) -> Segments:
         """Returns the tokens of one or two texts, with special tokens."""
-        second = () if other is None else (encodable(other),)
+        return self._segments(self._tokenized(text, *(() if other is None else (other,))))
+
+    def _tokenized(self, *texts: str, **options: Any) -> Any:  # noqa: ANN401 -- of tokenizers
         # From the model, since some tokenizers for BERT do not return token types by default.
-        typed = (getattr(self._config, "type_vocab_size", None) or 0) > 1
+        options |= {"return_token_type_ids": self._typed, "split_special_tokens": True}
+        return self.tokens.tokenizer(*map(encodable, texts), verbose=False, **options)
 
-        def ids_and_types() -> list[int]:
-            flags = {"return_token_type_ids": typed, "split_special_tokens": True, "verbose": False}
-            encoded = self.tokens.tokenizer(encodable(text), *second, **flags)
-            return [*encoded["input_ids"], *(encoded["token_type_ids"] if typed else ())]
+    def _segments(self, encoded: Any) -> Segments:  # noqa: ANN401 -- as above
+        types = encoded["token_type_ids"] if self._typed else ()
+        return Segments(tuple(encoded["input_ids"]), types=tuple(types))
 
-        encoded = self.tokens.once(ids_and_types, "segments", text, other)
-        count = len(encoded) // (1 + typed)
-        return Segments(encoded[:count], types=encoded[count:])
-
-    def _length(self, text: str, other: str | None = None) -> int:
-        """Returns the number of tokens of one or two texts, with special tokens."""
-        return len(self._encoded(text, other).tokens)
-
-    def _ends(self, text: str) -> tuple[int, ...]:
-        """Returns the end of each token of a text, in characters, without special tokens."""
-
-        def ends() -> list[int]:
-            flags = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
-            flags["split_special_tokens"] = True
-            encoded = self.tokens.tokenizer(encodable(text), **flags)
-            return [end for _, end in encoded["offset_mapping"]]
-
-        return self.tokens.once(ends, "ends", text)
+    @property
+    def _typed(self) -> bool:
+        """Whether the model was trained with token types."""
+        return (getattr(self._config, "type_vocab_size", None) or 0) > 1
 
     def _largest(self) -> ModelInput:
         ids = (self.tokens.padding,) * self.max_input_tokens
-        typed = bool(self._encoded("a").types)
-        return Segments(ids, types=(0,) * len(ids) if typed else ())
+        return Segments(ids, types=(0,) * len(ids) if self._typed else ())
 
     @cached_property
     def _config(self) -> PreTrainedConfig:

@@ -227,8 +227,8 @@ class FusionInDecoder(Seq2Seq):
         choices = tuple(map(self._tokens.encode_target, read.choices))
         return [_fused(self._window.segments(read), choices, written_schema(read.schema))]
 
-    def _longest(self, token: int) -> ModelInput:
-        tokens = (token,) * self.max_input_tokens
+    def _largest(self) -> ModelInput:
+        tokens = (self.tokens.padding,) * self.max_input_tokens
         count = self.max_fused_tokens // self.max_input_tokens
         return _fused((Segment(tokens, 0, len(tokens)),) * count)
 

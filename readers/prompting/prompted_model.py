@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
@@ -16,8 +16,9 @@ from leporello.models.calibration import calibrated
 from leporello.readers.backends.backend import Backend, Form, backend_of, packs
 from leporello.readers.backends.decoding import Decoding
 from leporello.readers.backends.pretrained import TRAINER, DType, Tokens
+from leporello.readers.batching.batched_model import BatchedModel
 from leporello.readers.batching.micro_batches import Generation, ModelInput
-from leporello.readers.batching.token_budget import BatchTokens, TokenBudget, memory_budget
+from leporello.readers.batching.token_budget import BatchTokens, Beams, TokenBudget
 from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader
 from leporello.readers.prompting.reasoning import split_reasoning
 from leporello.readers.prompting.template import seen
@@ -26,7 +27,7 @@ from leporello.text.typed.parse import written_schema
 
 
 @dataclass(frozen=True)
-class PromptedModel(PromptedReader):
+class PromptedModel(PromptedReader, BatchedModel):
     """Base of the readers with a language model that a backend runs.
 
     Subclasses define how a prompt becomes tokens.
@@ -54,6 +55,7 @@ class PromptedModel(PromptedReader):
     generates: ClassVar[bool] = True
     trainer = TRAINER
     _form: ClassVar[Form]
+    _most = window_size
 
     model: ModelSource
     prompt: str = PROMPT
@@ -85,14 +87,13 @@ class PromptedModel(PromptedReader):
 
     def load(self) -> None:
         """Loads the model, which `read` otherwise does on first use."""
-        _ = self._window, self._model
+        _ = self._window, self._network
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output per input, in order; equal prompts are read once."""
         parts = self._parts(inputs)
         prompts = [*map(self._model_inputs, inputs, parts)]
-        # Equal prompts of several examples are read once.
-        replies = self._replies(dict.fromkeys(chain.from_iterable(prompts)))
+        replies = self._replies(chain.from_iterable(prompts))
         outputs = [
             _output(read, read_parts, read_prompts, [replies[prompt] for prompt in read_prompts])
             for read, read_parts, read_prompts in zip(inputs, parts, prompts, strict=True)
@@ -114,36 +115,29 @@ class PromptedModel(PromptedReader):
         return [(prompt, self._target(self._render(part), target)) for prompt, part in inputs]
 
     @property
-    def tokens(self) -> Tokens:
-        """Tokenizer of the model."""
-        return self._tokens
-
-    @property
     def schedules_itself(self) -> bool:
         """Whether the backend makes its own micro-batches, and takes all prompts in one call."""
         return packs(self.backend)
 
-    @cached_property
+    @property
     def batching(self) -> TokenBudget | None:
         """Token budget of the micro-batches, with their counts; None if the backend makes them."""
-        return None if self.schedules_itself else TokenBudget(self.batch_tokens, self._budget)
+        return None if self.schedules_itself else self._batches
 
-    def _budget(self) -> int:
-        prompt = self._longest(self._tokens.padding)
-        most, rows, new = self.window_size, self.num_beams, self.max_new_tokens
-        return memory_budget(prompt, self._write, self.device, most, rows=rows, new_tokens=new)
-
-    def _longest(self, token: int) -> ModelInput:
-        """Returns a prompt of the greatest length, made of one token."""
-        return ModelInput((token,) * self.max_input_tokens)
+    @property
+    def _beams(self) -> Beams:
+        return self.num_beams, self.max_new_tokens
 
     @cached_property
     def _decoding(self) -> Decoding:
         names = {field.name for field in fields(Decoding)} & {field.name for field in fields(self)}
         return Decoding(**{name: getattr(self, name) for name in names})
 
-    @cached_property
+    @property
     def _tokens(self) -> Tokens:
+        return self.tokens
+
+    def _load_tokens(self) -> Tokens:
         return Tokens(self.model, self.prompt)
 
     @cached_property
@@ -159,7 +153,7 @@ class PromptedModel(PromptedReader):
         return backend_of(self.backend, self._form)
 
     @cached_property
-    def _model(self) -> Any:  # noqa: ANN401 -- any type of the backend
+    def _network(self) -> Any:  # noqa: ANN401 -- any type of the backend
         return self._backend.load(self.model, self.dtype, self.device)
 
     def _check_positions(self) -> None:
@@ -197,24 +191,21 @@ class PromptedModel(PromptedReader):
             return [ModelInput(self._window.sliced(read)[0])]
         return [self._prompt(part) for part in parts]
 
-    def _replies(self, prompts: dict[ModelInput, None]) -> dict[ModelInput, Generation]:
+    def _replies(self, prompts: Iterable[ModelInput]) -> dict[ModelInput, Generation]:
         if self.batching:
-            return self.batching.read(prompts, self.num_beams, self.max_new_tokens, self._answer)
-        replies: dict[ModelInput, Generation] = {}
+            return super()._replies(prompts)
+        distinct, replies = dict.fromkeys(prompts), dict[ModelInput, Generation]()
         # Separately, since a backend either scores or generates a complete batch.
         for has_choices in (True, False):
-            if batch := [prompt for prompt in prompts if bool(prompt.choices) == has_choices]:
+            if batch := [prompt for prompt in distinct if bool(prompt.choices) == has_choices]:
                 replies |= zip(batch, self._answer(batch), strict=True)
         return replies
 
-    def _answer(self, prompts: Sequence[ModelInput]) -> list[Generation]:
+    def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
         """Returns the replies to prompts; either all or none of them have choices."""
-        if prompts[0].choices:
-            return self._backend.score(self._model, self._tokens, prompts)
-        return self._write(prompts)
-
-    def _write(self, prompts: Sequence[ModelInput]) -> list[Generation]:
-        return self._backend.write(self._model, self._tokens, self._decoding, prompts)
+        if batch[0].choices:
+            return self._backend.score(self._network, self.tokens, batch)
+        return self._backend.write(self._network, self.tokens, self._decoding, batch)
 
 
 def _output(

@@ -29,7 +29,6 @@ class Chat:
         self._tokens = tokens
         # Examples are turns that never change, so servers can reuse the prefix (decision 20).
         self._before = messages(system, turns)
-        self._mark = object()  # separates its entries in the tokenizer's memo
 
     def text(self, prompt: str) -> str:
         """Returns the text of the chat up to the answer."""
@@ -38,14 +37,9 @@ class Chat:
 
     def encode(self, prompt: str) -> tuple[int, ...]:
         """Returns the chat's ids; control tokens in a document are read as plain text."""
-
-        def ids() -> Sequence[int]:
-            # A document may contain `<|im_end|>`, which would end the user's turn for the model.
-            options = {"sanitize_control_tokens": True, "return_dict": False}
-            tokens: list[int] = self._apply(prompt, tokenize=True, **options)
-            return tokens
-
-        return self._tokens.once(ids, self._mark, prompt)
+        # A document may contain `<|im_end|>`, which would end the user's turn for the model.
+        options = {"sanitize_control_tokens": True, "return_dict": False}
+        return tuple(self._apply(prompt, tokenize=True, **options))
 
     def _apply(self, prompt: str, **options: bool) -> Any:  # noqa: ANN401 -- text or ids
         messages = [*self._before, {"role": "user", "content": prompt}]

@@ -14,7 +14,7 @@ import torch
 from leporello.core.training import Training
 from leporello.readers.backends.rows import IGNORED, decoder_places, encoder_rows, padded
 from leporello.readers.batching.micro_batches import ModelInput
-from leporello.readers.encoders import batched_model
+from leporello.readers.encoders import segments
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -90,8 +90,8 @@ def translations(
 ) -> Tensors:
     """Returns the tensors for an encoder-decoder; `BatchTrainer` fuses the states of segments."""
     prompts = [example.prompt for example in examples]
-    segments = [segment for prompt in prompts for segment in prompt.encoded]
-    ids, mask = encoder_rows(segments, padding, _CPU)
+    rows = [segment for prompt in prompts for segment in prompt.encoded]
+    ids, mask = encoder_rows(rows, padding, _CPU)
     labels, counted = padded([example.labels for example in examples], IGNORED, _CPU)
     # By the mask for the same reason: a label may equal the padding value.
     labels = labels.masked_fill(counted == 0, IGNORED)
@@ -121,13 +121,13 @@ def continuations(_: PreTrainedModel, padding: int, examples: Sequence[TrainingE
 def classes(network: PreTrainedModel, padding: int, examples: Sequence[TrainingExample]) -> Tensors:
     """Returns the tensors for a classifier."""
     prompts = [example.prompt for example in examples]
-    tensors = batched_model.tensors(network, prompts, padding, _CPU)
+    tensors = segments.tensors(network, prompts, padding, _CPU)
     return {**tensors, "labels": torch.tensor([example.labels[0] for example in examples])}
 
 
 def spans(network: PreTrainedModel, padding: int, examples: Sequence[TrainingExample]) -> Tensors:
     """Returns the tensors for a model that predicts the start and end of an answer."""
     prompts = [example.prompt for example in examples]
-    tensors = batched_model.tensors(network, prompts, padding, _CPU)
+    tensors = segments.tensors(network, prompts, padding, _CPU)
     positions = torch.tensor([example.labels for example in examples])
     return {**tensors, "start_positions": positions[:, 0], "end_positions": positions[:, 1]}

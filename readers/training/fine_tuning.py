@@ -12,8 +12,8 @@ from leporello.core.training import TrainingPairs, TuningJob, TuningResult
 from leporello.readers.backends.pretrained import Architecture
 from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.classical.saved_model import check_targets
-from leporello.readers.encoders.batched_model import PassageWindow
 from leporello.readers.encoders.classification import TrainedClassifier
+from leporello.readers.encoders.segments import PassageWindow
 from leporello.readers.extractive import Extractive
 from leporello.readers.language_models import CausalLM, Seq2Seq
 from leporello.readers.log_likelihood import LogLikelihood

@@ -160,7 +160,7 @@ def test_the_command_that_the_message_gives_converts_a_pickle(tmp_path: Path) ->
     old = tmp_path / "old"
     save("t5", old)
     expected = Seq2Seq(str(old), max_input_tokens=99, device="cpu").read([READ])
-    weights = Seq2Seq(str(old))._model.state_dict()
+    weights = Seq2Seq(str(old))._network.state_dict()
     torch.save(weights, old / "pytorch_model.bin")
     (old / "model.safetensors").unlink()
     load_model.cache_clear()

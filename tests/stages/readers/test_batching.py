@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +18,13 @@ from leporello.readers.batching.token_budget import TokenBudget, memory_budget
 NEW = 10
 
 
-def cost(batch: Sequence[ModelInput], budget: int, rows: int, new: int) -> float:
-    """Returns the padded tokens, plus 16 per step; infinity for a batch over the budget."""
-    costs = [prompt.cost(rows, new) for prompt in batch]
-    total, longest = sum(size for size, _ in costs), len(batch[0].tokens)
-    if len(batch) > 1 and total * (longest + max(added for _, added in costs)) > budget:
-        return float("inf")
-    return total * longest + 16 * (1 if batch[0].choices else max(1, new))
-
-
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.lists(st.integers(1, 9), max_size=4)), max_size=9),
     st.integers(0, 600),
     st.integers(1, 4),
     st.integers(0, 12),
 )
-def test_no_other_batches_cost_less(
+def test_batches_contain_all_prompts_within_the_budget(
     shapes: list[tuple[int, list[int]]], budget: int, rows: int, new: int
 ) -> None:
     prompts = [
@@ -42,20 +32,19 @@ def test_no_other_batches_cost_less(
         for i, (length, choices) in enumerate(shapes)
     ]
     chosen = list(batches(prompts, budget, rows, new))
-    for is_scored in (True, False):
-        same_kind = [prompt for prompt in prompts if bool(prompt.choices) == is_scored]
-        ordered = sorted(same_kind, key=lambda prompt: -len(prompt.tokens))
-        inner = range(1, len(ordered))
-        ways = [cuts for count in range(len(ordered)) for cuts in combinations(inner, count)]
-        divided = [[ordered[a:b] for a, b in pairwise((0, *c, len(ordered)))] for c in ways]
-        costs = [sum(cost(batch, budget, rows, new) for batch in way) for way in divided]
-        chosen_of_kind = [batch for batch in chosen if bool(batch[0].choices) == is_scored]
-        total = sum(cost(batch, budget, rows, new) for batch in chosen_of_kind)
-        assert total == min(costs, default=0)
+    ordered = sorted(prompts, key=lambda prompt: (not prompt.choices, -len(prompt.tokens)))
+    assert [prompt for batch in chosen for prompt in batch] == ordered
+    for batch in chosen:
+        costs, longest = [prompt.cost(rows, new) for prompt in batch], len(batch[0].tokens)
+        count, most_new = sum(size for size, _ in costs), max(added for _, added in costs)
+        assert len({bool(prompt.choices) for prompt in batch}) == 1
+        assert len(batch) == 1 or count * (longest + most_new) <= budget
+        tokens = sum(size * len(p.tokens) for p, (size, _) in zip(batch, costs, strict=True))
+        assert count * longest - tokens <= 16 * (1 if batch[0].choices else max(1, new))
 
 
 def budget(tokens: int = 1000) -> TokenBudget:
-    return TokenBudget(tokens, lambda: tokens)
+    return TokenBudget(tokens, lambda: tokens, (1, NEW))
 
 
 def narrow(most: int, sizes: list[int]) -> Callable[[Sequence[ModelInput]], list[Generation]]:
@@ -76,7 +65,7 @@ def test_out_of_memory_halves_batches_permanently(caplog: pytest.LogCaptureFixtu
     prompts = [ModelInput((i,) * 10) for i in range(7)]
     token_budget = budget()
     for _ in range(2):
-        replies = token_budget.read(prompts, 1, NEW, answer)
+        replies = token_budget.read(prompts, answer)
         assert [replies[prompt].text for prompt in prompts] == list("0123456")
     assert (sizes[0], sizes.count(3), sizes[-7:]) == (7, 1, [1] * 7)
     assert token_budget.sizes() == {"batch_tokens": 30}
@@ -87,9 +76,9 @@ def test_out_of_memory_halves_batches_permanently(caplog: pytest.LogCaptureFixtu
 
 def test_a_single_prompt_that_exceeds_the_memory_fails() -> None:
     with pytest.raises(torch.OutOfMemoryError):
-        budget().read([ModelInput((1,)), ModelInput((2,))], 1, NEW, narrow(0, []))
+        budget().read([ModelInput((1,)), ModelInput((2,))], narrow(0, []))
     with pytest.raises(ZeroDivisionError):
-        budget().read([ModelInput((1,))], 1, NEW, lambda _: [1 // 0])  # type: ignore[list-item]  # never returns
+        budget().read([ModelInput((1,))], lambda _: [1 // 0])  # type: ignore[list-item]  # never returns
 
 
 @pytest.mark.parametrize(("fitting", "most", "prompts"), [(10, 64, 4), (10, 2, 2), (1, 64, 1)])
@@ -101,7 +90,7 @@ def test_the_budget_leaves_a_third_of_the_memory_free(
     assert memory_budget(prompt, answer, "cpu", most) == 4096
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.empty_cache", lambda: None)
-    tokens = memory_budget(prompt, answer, "cuda", most, rows=2, new_tokens=5)
+    tokens = memory_budget(prompt, answer, "cuda", most, (2, 5))
     assert tokens == prompts * 2 * (20 + 5)
     assert all(size > fitting for size in sizes[:-1])
 
@@ -128,7 +117,7 @@ class Sized:
     def read(self, inputs):
         prompts = {ModelInput((n,) * (10 + n)): None for n, _ in enumerate(inputs)}
         answer = lambda batch: [Generation()] * len(batch)
-        self.batching.read(prompts, 1, 0, answer)
+        self.batching.read(prompts, answer)
         return [Output(str(self.batching.tokens), input_tokens=10) for _ in inputs]
 
     def count(self, texts):

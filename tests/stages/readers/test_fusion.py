@@ -63,11 +63,11 @@ def test_logits_equal_those_of_the_authors_code(
         read = story("".join(case["passages"]))
     [prompt] = tiny._model_inputs(read, [read])
     with torch.inference_mode():
-        states, mask = transformers_seq2seq._encoded(tiny._model, tiny.tokens, [prompt])
+        states, mask = transformers_seq2seq._encoded(tiny._network, tiny.tokens, [prompt])
         outputs = transformers_seq2seq._as_output(states)
         start = 0 if case["model"] == "t5" else 1
         target = torch.tensor([[start, 20, 30, 40]])
-        logits = tiny._model(
+        logits = tiny._network(
             encoder_outputs=outputs, attention_mask=mask, decoder_input_ids=target
         ).logits
     assert logits[0, :, ::80].tolist() == [pytest.approx(row, abs=5e-5) for row in case["logits"]]
@@ -93,12 +93,12 @@ def test_training_and_reading_see_the_same_states(reader: Callable[..., FusionIn
     tiny = reader("t5", **CHUNKS)
     prompts = [tiny.training_examples(read, "a cat")[0][0] for read in (story("Who?"), story())]
     examples = [TrainingExample(prompt, (5, 6, 1)) for prompt in prompts]
-    tensors = translations(tiny._model, 0, examples)
+    tensors = translations(tiny._network, 0, examples)
     with torch.inference_mode():
-        encoded = tiny._model.get_encoder()(
+        encoded = tiny._network.get_encoder()(
             input_ids=tensors["input_ids"], attention_mask=tensors["attention_mask"]
         ).last_hidden_state.flatten(0, 1)[tensors["places"]]
-        states, mask = transformers_seq2seq._encoded(tiny._model, tiny.tokens, prompts)
+        states, mask = transformers_seq2seq._encoded(tiny._network, tiny.tokens, prompts)
     assert mask.equal(tensors["places_mask"])
     is_real = mask.bool()
     assert torch.allclose(encoded[is_real], states[is_real], atol=1e-4)

@@ -66,7 +66,7 @@ def test_a_text_scores_its_mean_log_probability(
     tiny = reader(name, min_new_tokens=8)
     output = tiny.read([reads()[0]])[0]
     tokens = loaded(tiny.model)
-    model: Any = tiny._model
+    model: Any = tiny._network
     prompt = tokens(tiny.render(reads()[0]), add_special_tokens=name != "chat")["input_ids"]
     inputs = seq2seq_inputs(tiny, prompt)
     sequence = model.generate(**inputs, max_new_tokens=8, min_new_tokens=8)
@@ -102,9 +102,9 @@ def naive_score(reader: AnyReader, read: Read, choice: str) -> float:
     with torch.inference_mode():
         if isinstance(reader, Seq2Seq):
             labels = torch.tensor([tokens(text_target=choice)["input_ids"]])
-            return -float(reader._model(**seq2seq_inputs(reader, prompt), labels=labels).loss)
+            return -float(reader._network(**seq2seq_inputs(reader, prompt), labels=labels).loss)
         answer = tokens(choice if is_chat else " " + choice, add_special_tokens=False)["input_ids"]
-        logits = reader._model(torch.tensor([prompt + answer])).logits[0].log_softmax(-1)
+        logits = reader._network(torch.tensor([prompt + answer])).logits[0].log_softmax(-1)
     start = len(prompt)
     return sum(float(logits[start + i - 1, t]) for i, t in enumerate(answer)) / len(answer)
 
