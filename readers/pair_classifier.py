@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Share
@@ -14,9 +14,6 @@ from leporello.core.records import JSON, Chunk, Output, Read, Span
 from leporello.readers.classical.saved_model import check_targets, load, save
 from leporello.readers.encoders.classification import TrainedClassifier
 from leporello.readers.encoders.segments import Segments
-
-if TYPE_CHECKING:
-    from leporello.readers.classical.pair_features import PairFeatures
 
 LABELS = ("same", "different")
 _UNNAMED = ("LABEL_0", "LABEL_1")  # labels of a checkpoint that does not name them
@@ -48,7 +45,7 @@ class PairClassifier(TrainedClassifier):
         _ = self._index_of_same if self.is_network else self._style
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output per input, in order; features of texts are cached."""
+        """Returns one output per input, in order; equal texts are measured once."""
         self.load()
         if not self.is_network:
             scored = zip(self._by_style([*map(_pair, inputs)]), inputs, strict=True)
@@ -81,12 +78,10 @@ class PairClassifier(TrainedClassifier):
         return [self._fitting(read)[0]]
 
     @cached_property
-    def _style(self) -> tuple[PairFeatures, Any]:
-        """Features of pairs, and their classifier."""
-        from leporello.readers.classical.pair_features import PairFeatures  # imports numpy
-
-        model, _ = load(self.model, "PairClassifier")
-        return PairFeatures(model["profile"]), model["classifier"]
+    def _style(self) -> Mapping[str, Any]:
+        """Profile of texts, and classifier of pairs."""
+        model: Mapping[str, Any] = load(self.model, "PairClassifier")[0]
+        return model
 
     def _by_style(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Returns the probability of `same` for each pair."""
@@ -94,10 +89,11 @@ class PairClassifier(TrainedClassifier):
             return []
         from scipy.special import expit
 
-        features, classifier = self._style
-        scale, regression = (step for _, step in classifier.steps)
+        from leporello.readers.classical.pair_features import features  # imports numpy
+
+        scale, regression = (step for _, step in self._style["classifier"].steps)
         # Not a matrix product, whose last digits depend on the number of pairs.
-        weighted = scale.transform(features.features(pairs)) * regression.coef_[0]
+        weighted = scale.transform(features(self._style["profile"], pairs)) * regression.coef_[0]
         odds = weighted.sum(axis=1) + regression.intercept_[0]  # of `same`, the last label by name
         probabilities_of_same: list[float] = expit(odds).tolist()
         return probabilities_of_same
@@ -161,7 +157,7 @@ def _fit(pairs: Sequence[tuple[str, str]], targets: Sequence[str], seed: int) ->
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from leporello.readers.classical.pair_features import PairFeatures, fit_profile
+    from leporello.readers.classical.pair_features import features, fit_profile
 
     profile = fit_profile(list(dict.fromkeys(text for pair in pairs for text in pair)))
     # Strong regularisation, since few features are informative; both classes have equal weight.
@@ -170,7 +166,7 @@ def _fit(pairs: Sequence[tuple[str, str]], targets: Sequence[str], seed: int) ->
         C=0.05, class_weight="balanced", max_iter=1000, random_state=seed
     )
     model = Pipeline([("scale", StandardScaler()), ("classifier", classifier)])
-    model.fit(PairFeatures(profile).features(pairs), list(targets))
+    model.fit(features(profile, pairs), list(targets))
     return {"profile": profile, "classifier": model}
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leporello.readers.classical.stylometry import BUCKETS, DENSE, Measures, measure
+from leporello.readers.classical.stylometry import measure
 
-_BLOCK = 2048  # pairs that are compared at once, which limits the memory
-_CACHE_SIZE = 4096  # texts of about 10 kB
 _MAX_DEVIATIONS = 4.0  # limit of z-scores, since the rates of short texts vary widely
 _MIN_DEVIATION = 1e-3  # standard deviation that a rate is divided by
 
@@ -38,47 +36,34 @@ def fit_profile(texts: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     return profile
 
 
-class PairFeatures:
-    """Compares texts by a profile, with a bounded cache of the features of texts."""
+def features(profile: Mapping[str, Array], pairs: Sequence[tuple[str, str]]) -> Array:
+    """Returns a row per pair, shape (pairs, features), for either order of its texts.
 
-    def __init__(self, profile: Mapping[str, NDArray[np.float64]]) -> None:
-        """Compares texts by a result of `fit_profile`."""
-        self._profile = profile
-        self._rows: dict[str, int] = {}  # rows of texts in the cache
-        self._cached: Measures | None = None
-
-    def features(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """Returns a row per pair, shape (pairs, features), for either order of its texts."""
-        cached = self._of(dict.fromkeys(text for pair in pairs for text in pair))
-        sides = np.array([[self._rows[a], self._rows[b]] for a, b in pairs])
-        starts = range(0, len(pairs), _BLOCK)
-        # In blocks, since 300 paragraphs have 44,850 pairs (decision 16).
-        return np.concatenate([_compared(cached, *sides[n : n + _BLOCK].T) for n in starts])
-
-    def _of(self, texts: Collection[str]) -> Measures:
-        """Returns the features in the cache, which has those of these texts."""
-        if len(self._rows.keys() | texts) > _CACHE_SIZE:
-            self._rows, self._cached = {}, None
-        new = [text for text in texts if text not in self._rows]
-        if new or not self._cached:
-            weighted = _weighted(measure(new), self._profile)
-            self._cached = _joined(self._cached, weighted) if self._cached else weighted
-            self._rows |= {text: row for row, text in enumerate(new, len(self._rows))}
-        return self._cached
-
-
-def _weighted(measures: Measures, profile: Mapping[str, Array]) -> Measures:
-    """Returns n-grams as rows of unit length; z-scores of rates, and roots as `FAMILY.share`."""
-    ngrams = {f: _unit_rows(n, profile[f"{f}.weights"]) for f, n in measures.ngrams.items()}
-    dense: dict[str, Array] = {}
+    `profile` is a result of `fit_profile`.
+    """
+    numbers: dict[str, int] = {}
+    sides = [[numbers.setdefault(text, len(numbers)) for text in pair] for pair in pairs]
+    left, right = np.array(sides).T
+    measures = measure([*numbers])
+    # All columns are symmetric, so the order of a pair cannot change its probability.
+    # The shorter text limits how much any distance proves.
+    columns: list[Array] = [np.log1p(np.minimum(measures.words[left], measures.words[right]))]
+    for family, counts in measures.ngrams.items():
+        columns.append(_products(_unit_rows(counts, profile[f"{family}.weights"]), left, right))
     for family, rates in measures.dense.items():
         scores = (rates - profile[f"{family}.mean"]) / profile[f"{family}.deviation"]
-        dense[family] = np.clip(scores, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
+        scores = np.clip(scores, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
+        distances = np.abs(scores[left] - scores[right])
         # Habits include lengths, which are not shares, so they have no roots.
-        if family != "habits":
-            # Square roots, so the commonest word does not decide the cosine alone.
-            dense[f"{family}.share"] = np.sqrt(rates)
-    return Measures(ngrams, dense, measures.words)
+        if family == "habits":
+            columns += list(distances.T)
+            continue
+        # Burrows's Delta, and two cosines. Square roots, so the commonest word does not decide
+        # the cosine alone.
+        roots = np.sqrt(rates)
+        cosines = [_cosine(rows, left, right) for rows in (scores, roots)]
+        columns += [distances.mean(axis=1), *cosines]
+    return np.column_stack(columns).astype(np.float64)
 
 
 def _unit_rows(counts: Any, weights: Array) -> Any:  # noqa: ANN401 -- SciPy has no types
@@ -89,39 +74,8 @@ def _unit_rows(counts: Any, weights: Array) -> Any:  # noqa: ANN401 -- SciPy has
     for start, end in pairwise(counts.indptr):
         values = counts.data[start:end]
         values /= np.sqrt((values * values).sum()) or 1.0
-    # Float32 halves the memory of the cache, which holds 4,096 texts of about 10 kB.
+    # As in the training of the shipped model.
     return counts.astype(np.float32)
-
-
-def _joined(first: Measures, second: Measures) -> Measures:
-    from scipy.sparse import vstack
-
-    return Measures(
-        {f: vstack([rows, second.ngrams[f]], "csr") for f, rows in first.ngrams.items()},
-        {name: np.concatenate([rows, second.dense[name]]) for name, rows in first.dense.items()},
-        np.concatenate([first.words, second.words]),
-    )
-
-
-def _compared(measures: Measures, left: Array, right: Array) -> Array:
-    """Returns the features of pairs; `left` and `right` are the rows of their texts."""
-    # The shorter text limits how much any distance proves.
-    columns: list[Array] = [np.log1p(np.minimum(measures.words[left], measures.words[right]))]
-    columns += [_products(measures.ngrams[family], left, right) for family in BUCKETS]
-    for family in DENSE:
-        columns += _distances(measures.dense, family, left, right)
-    # All columns are symmetric, so the order of a pair cannot change its probability.
-    return np.column_stack(columns).astype(np.float64)
-
-
-def _distances(dense: Mapping[str, Array], family: str, left: Array, right: Array) -> list[Array]:
-    """Returns Burrows's Delta and two cosines of a family, or the distance of each habit."""
-    scores = dense[family]
-    distances = np.abs(scores[left] - scores[right])
-    if family == "habits":
-        return list(distances.T)
-    share = dense[f"{family}.share"]
-    return [distances.mean(axis=1), _cosine(scores, left, right), _cosine(share, left, right)]
 
 
 def _products(rows: Any, left: Array, right: Array) -> Array:  # noqa: ANN401 -- SciPy has no types

@@ -35,7 +35,7 @@ def save(
     folder = directory / "model"
     folder.mkdir(parents=True)
     skops.io.dump(model, folder / _MODEL)
-    header = {"reader": reader, "version": _VERSION, "libraries": _versions(), **settings}
+    header = {"reader": reader, "version": _VERSION, **settings}
     text = json.dumps(header, indent=2, ensure_ascii=False)
     (folder / _SETTINGS).write_text(f"{text}\n", encoding="utf-8")
     return {"model": "./model"}
@@ -69,22 +69,22 @@ def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
         message = str(error).partition("\n")[0]
         raise UserError(
             f"model {model!r} could not be loaded from {file}: {type(error).__name__}: {message}\n"
-            f"It was written with {_listed(settings['libraries'])}; installed are"
-            f" {_listed(_versions())}. Train it again"
+            "It is damaged, or was written with other versions of scikit-learn and skops: train it"
+            " again"
         ) from error
 
 
 def _settings(model: str, file: Path, reader: str) -> Mapping[str, Any]:
     try:
         settings = json.loads(file.read_text(encoding="utf-8"))
-        header = settings["reader"], settings["version"], dict(settings["libraries"])
+        trained_for, version = settings["reader"], settings["version"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"model {model!r}: {file} is missing or damaged ({error}); train it again"
         ) from error
-    if header[0] != reader:
-        raise UserError(f"model {model!r} was trained for {header[0]}, not for {reader}")
-    if header[1] != _VERSION:
+    if trained_for != reader:
+        raise UserError(f"model {model!r} was trained for {trained_for}, not for {reader}")
+    if version != _VERSION:
         raise UserError(
             f"model {model!r} was trained by another version of Leporello; train it again"
         )
@@ -98,17 +98,6 @@ def _check_types(model: str, untrusted: Iterable[str]) -> None:
             f"model {model!r} contains objects that can run code ({', '.join(names[:3])}), so it is"
             " not loaded; `train` never writes such models"
         )
-
-
-def _versions() -> dict[str, JSON]:
-    import sklearn
-    import skops
-
-    return {"scikit-learn": sklearn.__version__, "skops": skops.__version__}
-
-
-def _listed(libraries: Mapping[str, Any]) -> str:
-    return " and ".join(f"{name} {version}" for name, version in libraries.items())
 
 
 _MIN_EXAMPLES = 4  # of a class; fewer do not generalise

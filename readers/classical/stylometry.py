@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 # Families of hashed counts of n-grams. Few buckets: the shipped model stays at 88 kB, and
 # collisions cost little for cosines.
 BUCKETS = {"characters": 2**15, "words": 2**14}
-DENSE = ("function_words", "punctuation", "habits")  # families of rates
 PUNCTUATION = ".,;:!?-()'\"“”‘’—…"
 # Columns of `habits`.
 HABITS = (

@@ -100,16 +100,13 @@ def best_spans(
     """
     import torch
 
-    longest = min(longest, starts.shape[1])
     # Question and special tokens have high logits too, but are not part of the source.
     starts = starts.masked_fill(~allowed, -torch.inf)
     ends = ends.masked_fill(~allowed, -torch.inf)
-    # View of the ends that are possible for each start, shape (rows, tokens, longest).
-    reached = torch.nn.functional.pad(ends, (0, longest - 1), value=-torch.inf).unfold(
-        1, longest, 1
-    )
-    further = reached.argmax(-1)  # argmax, unlike max, is documented to return the first maximum
-    sums = starts + reached.gather(-1, further[..., None]).squeeze(-1)
-    first = sums.argmax(-1, keepdim=True)
-    last = first + further.gather(-1, first)
-    return sums.gather(-1, first).squeeze(-1), first.squeeze(-1), last.squeeze(-1)
+    sums = starts[:, :, None] + ends[:, None, :]  # shape (rows, first token, last token)
+    is_span = torch.ones_like(sums[0], dtype=torch.bool).triu().tril(longest - 1)
+    # argmax, unlike max, is documented to return the first maximum.
+    best = sums.masked_fill_(~is_span, -torch.inf).flatten(1).argmax(1)
+    first, last = best // starts.shape[1], best % starts.shape[1]
+    row = torch.arange(len(best), device=best.device)
+    return sums[row, first, last], first, last

@@ -151,7 +151,7 @@ def test_other_and_damaged_models_are_refused(trained: Path, tmp_path: Path) -> 
     with pytest.raises(UserError, match="was trained for PairClassifier"):
         Classifier(str(tmp_path)).load()
     (tmp_path / "settings.json").write_text(json.dumps(settings))
-    with pytest.raises(UserError, match="Train it again"):
+    with pytest.raises(UserError, match="train it again"):
         Classifier(str(tmp_path)).load()
 
 

@@ -151,19 +151,6 @@ def test_pseudo_log_likelihoods_equal_a_plain_loop(folders: dict[str, str], name
     assert mean == pytest.approx(outputs[0].score / outputs[0].input_tokens, abs=1e-5)
 
 
-def test_several_masks_per_row_need_fewer_rows(folders: dict[str, str]) -> None:
-    model, reads = folders["bert"], [Read((STORY[:60],)), Read(("three sons",))]
-    with rows_read(model, "AutoModelForMaskedLM") as rows:
-        [cheap, _] = _scores(_masked(model, masks=4, per_token=False), reads)
-    tokens = [output.input_tokens for output in checked_read(_masked(model), reads)]
-    assert len(rows) == sum(math.ceil(n / 4) for n in tokens)
-    [alone] = _scores(_masked(model, masks=4, per_token=False), reads[:1])
-    assert alone == pytest.approx(cheap, abs=1e-4)
-    exact = _scores(_masked(model, per_token=False), reads)[0]
-    reseeded = _scores(_masked(model, masks=4, seed=1, per_token=False), reads)[0]
-    assert len({round(score, 3) for score in (cheap, exact, reseeded)}) == 3
-
-
 @pytest.mark.parametrize("make", [_generative, _masked])
 def test_inputs_other_than_a_single_passage_are_refused(
     folders: dict[str, str], make: Callable[[str], Any]

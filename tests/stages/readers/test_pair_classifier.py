@@ -14,7 +14,7 @@ from leporello.core.calls.stage_calls import read as checked_read
 from leporello.core.records import Document, Read, Span
 from leporello.readers import PairClassifier
 from leporello.readers.backends.pretrained import load_model
-from leporello.readers.classical.pair_features import PairFeatures, fit_profile
+from leporello.readers.classical.pair_features import features, fit_profile
 from leporello.readers.classical.stylometry import HABITS, measure
 
 NOUNS = ("mill", "cat", "sea", "captain", "road", "letter", "king", "rain", "lamp", "garden")
@@ -77,7 +77,7 @@ def test_features_equal_a_direct_computation() -> None:
     texts = ["The cat sat. The cat ran!", "A dog, and a cat.", "Nobody knew why; why?"]
     profile = fit_profile(texts)
     measures = measure(texts)
-    [row] = PairFeatures(profile).features([(texts[0], texts[1])])
+    [row] = features(profile, [(texts[0], texts[1])])
     rates = measures.dense["function_words"][:2]
     z = (rates - profile["function_words.mean"]) / profile["function_words.deviation"]
     z = np.clip(z, -4, 4)
@@ -87,9 +87,9 @@ def test_features_equal_a_direct_computation() -> None:
     function_words = [np.abs(z[0] - z[1]).mean(), cosine, hellinger]
     assert row[[0, 3, 4, 5]] == pytest.approx([np.log1p(5), *function_words])
     assert row.shape == (1 + 2 + 3 + 3 + len(HABITS),)
-    [unlike] = PairFeatures(profile).features([(texts[0], texts[2])])
+    [unlike] = features(profile, [(texts[0], texts[2])])
     assert unlike[2] == 0  # no common word
-    [same] = PairFeatures(profile).features([(texts[1], texts[1])])
+    [same] = features(profile, [(texts[1], texts[1])])
     assert same[-len(HABITS) :] == pytest.approx(np.zeros(len(HABITS)))
 
 

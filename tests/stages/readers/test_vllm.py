@@ -175,7 +175,7 @@ def test_all_prompts_are_sent_in_one_call(reader: Callable[..., CausalLM]) -> No
     """The batches are those of vLLM; only prompts with choices are sent separately."""
     causal = reader(max_new_tokens=1)
     causal.load()
-    engine = causal._model.engine
+    engine = causal._network.engine
     if not isinstance(engine, LLM):
         pytest.skip("vLLM does not count calls")
     engine.calls.clear()
