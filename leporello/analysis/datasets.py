@@ -16,7 +16,6 @@ from leporello.config import load_config
 from leporello.core.calls.answers import as_text
 from leporello.core.records import Document, Example
 from leporello.engine.task_examples import examples_of
-from leporello.metrics import GoldError, Metric, Parses
 
 BINS = 20
 _TAIL = 0.05
@@ -84,13 +83,14 @@ class TaskAnalysis:
 class FormatDiscrepancy:
     """Differences in form between predictions and references (ZeroSCROLLS, section 5)."""
 
+    pipeline: str
+    task: str
     predictions: Distribution | None  # lengths in words between blanks
     references: Distribution | None  # lengths of the references to these examples, in words
     shorter: float | None  # share of predictions below the 5 % quantile of the references
     longer: float | None  # share of predictions above the 95 % quantile of the references
     empty: int  # number of predictions without a word
     missing: int  # number of examples without a prediction; they failed
-    unparsed: Mapping[str, float]  # share without an answer, by metric that parses answers
 
 
 def analyze_examples(
@@ -112,13 +112,16 @@ def analyze_examples(
         if example.fault:
             faulty += 1
             continue
-        inputs.append(_length(example.document) + len(example.question.split()))
+        length, words, first = _measured(example.document)
+        inputs.append(length + len(example.question.split()))
         outputs.extend(len(text.split()) for text in example.references)
         for text in example.references if spread_of == "references" else (example.question,):
             pairs += 1
-            if (deviation := _deviation(text, example.document)) is not None:
-                deviations.append(deviation)
-                shares.append(deviation / len(_words(example.document)))
+            bigrams = {*pairwise(_WORD.findall(text.lower()))}
+            positions = [first[bigram] for bigram in bigrams if bigram in first]
+            if len(positions) > 1:  # one position has no spread
+                deviations.append(pstdev(positions))
+                shares.append(deviations[-1] / words)
     bins = Counter(min(int(2 * BINS * share), BINS - 1) for share in shares)
     histogram = tuple(bins[number] for number in range(BINS))
     unmeasured = pairs - len(shares)
@@ -128,92 +131,48 @@ def analyze_examples(
     )
 
 
+def _measured(document: Document) -> tuple[int, int, Mapping[tuple[str, str], int]]:
+    """Returns words between blanks, words of letters and digits, and first places of bigrams."""
+
+    def measure() -> tuple[int, int, Mapping[tuple[str, str], int]]:
+        words = _WORD.findall(document.text.lower())
+        # Backwards, so that the first of equal bigrams wins.
+        backwards = zip(reversed(words[:-1]), reversed(words[1:]), strict=True)
+        first = dict(zip(backwards, range(len(words) - 2, -1, -1), strict=True))
+        return len(document.text.split()), len(words), first
+
+    measured: tuple[int, int, Mapping[tuple[str, str], int]] = document.memo("words", measure)
+    return measured
+
+
 def analyze_predictions(
-    answers: Iterable[tuple[Example, str | None]], metrics: Mapping[str, Metric]
+    pipeline: str, task: str, answers: Iterable[tuple[Example, str | None]]
 ) -> FormatDiscrepancy:
     """Compares the form of a task's references and predictions, of which None is a failure."""
     lengths, reference_lengths = array("d"), array("d")
     missing = 0
-    totals: Counter[str] = Counter()
-    unparsed: Counter[str] = Counter()
-    parsing = {name: metric for name, metric in metrics.items() if isinstance(metric, Parses)}
     for example, text in answers:
         if text is None:
             missing += 1
             continue
         lengths.append(len(text.split()))
         reference_lengths.extend(len(reference.split()) for reference in example.references)
-        for name, metric in parsing.items():
-            if (parsed := _parses(metric, text, example)) is not None:
-                totals[name] += 1
-                unparsed[name] += not parsed
     references = distribution(reference_lengths)
     bounds = (references.low, references.high) if references and lengths else None
     return FormatDiscrepancy(
+        pipeline,
+        task,
         predictions=distribution(lengths),
         references=references,
         shorter=fmean(length < bounds[0] for length in lengths) if bounds else None,
         longer=fmean(length > bounds[1] for length in lengths) if bounds else None,
         empty=lengths.count(0),
         missing=missing,
-        unparsed={name: unparsed[name] / count for name, count in totals.items()},
     )
-
-
-def _parses(metric: Parses, text: str, example: Example) -> bool | None:
-    """Returns whether a metric finds an answer; None if the reference is unusable."""
-    try:
-        return metric.parses(text, example)
-    except GoldError:
-        return None
-
-
-def _length(document: Document) -> int:
-    """Returns the number of words between blanks, counted once per document."""
-    length: int = document.memo("words between blanks", lambda: len(document.text.split()))
-    return length
-
-
-def _words(document: Document) -> list[str]:
-    words: list[str] = document.memo(
-        "words of letters and digits", lambda: _WORD.findall(document.text.lower())
-    )
-    return words
-
-
-def _first_positions(document: Document) -> dict[tuple[str, str], int]:
-    def find() -> dict[tuple[str, str], int]:
-        words = _words(document)
-        # Backwards, so that the first of equal bigrams wins.
-        backwards = zip(reversed(words[:-1]), reversed(words[1:]), strict=True)
-        return dict(zip(backwards, range(len(words) - 2, -1, -1), strict=True))
-
-    first: dict[tuple[str, str], int] = document.memo("first places of bigrams", find)
-    return first
-
-
-def _deviation(text: str, document: Document) -> float | None:
-    bigrams = set(pairwise(_WORD.findall(text.lower())))
-    if not bigrams:
-        return None
-    first = _first_positions(document)
-    positions = [first[bigram] for bigram in bigrams if bigram in first]
-    if len(positions) < 2:  # noqa: PLR2004 -- one position has no spread
-        return None
-    return pstdev(positions)
 
 
 # The references of these tasks are labels, so the paper locates the hypothesis of the question.
 _SPREAD_OF_QUESTION = ("contract_nli",)
-
-
-@dataclass(frozen=True, slots=True)
-class JobDiscrepancy:
-    """Form of the answers of one pipeline on one task."""
-
-    pipeline: str
-    task: str
-    discrepancy: FormatDiscrepancy
 
 
 def analyze_task(task: str, config: Sequence[Path] = (), split: str = "") -> TaskAnalysis:
@@ -226,7 +185,7 @@ def analyze_task(task: str, config: Sequence[Path] = (), split: str = "") -> Tas
     )
 
 
-def analyze_run(run: Path) -> list[JobDiscrepancy]:
+def analyze_run(run: Path) -> list[FormatDiscrepancy]:
     """Compares the form of answers and references, for each job of a run."""
     discrepancies = []
     for job in FinishedRun.at(run).jobs:
@@ -234,6 +193,5 @@ def analyze_run(run: Path) -> list[JobDiscrepancy]:
             (example, as_text(files.prediction["raw"]) if files.prediction else None)
             for example, files in job.finished()
         )
-        discrepancy = analyze_predictions(answers, job.metrics)
-        discrepancies.append(JobDiscrepancy(job.pipeline, job.task, discrepancy))
+        discrepancies.append(analyze_predictions(job.pipeline, job.task, answers))
     return discrepancies

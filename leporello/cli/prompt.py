@@ -123,17 +123,6 @@ class Prompt:
         self.session.use_model(name)
         self._print(_follow_ups(self.session))
 
-    def _why(self, _: str) -> None:
-        """Print the question, the selected passages and the notes of the last answer."""
-        answer = self._last()
-        self._print(f"asked     {answer.question or '(nothing)'}")
-        self._print(f"stages    {self.session.stages}")
-        for rank, passage in enumerate(answer.passages, 1):
-            read = "read" if passage.read else "not read"
-            self._print(f"selected  {rank}. {passage.place}, score {passage.score:g}, {read}")
-        for text in answer.notes:
-            self._print(f"note      {text}")
-
     def _help(self, _: str) -> None:
         """List the commands."""
         for name, command in _COMMANDS.items():
@@ -147,7 +136,6 @@ _COMMANDS: Mapping[str, Callable[[Prompt, str], None]] = {
     ":passages": Prompt._passages,
     ":coverage": Prompt._coverage,
     ":model": Prompt._model,
-    ":why": Prompt._why,
     ":help": Prompt._help,
 }
 

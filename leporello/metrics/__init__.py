@@ -10,13 +10,12 @@ from pathlib import Path
 from leporello.core.environment.classes import find_class, lazy_classes
 from leporello.core.errors import UserError
 from leporello.core.protocols import METRIC, MetricEntry
-from leporello.metrics.protocol import GoldError, Metric, Parses, Resampled, Statistics
+from leporello.metrics.protocol import GoldError, Metric, Resampled, Statistics
 
 __all__ = [
     "METRICS",
     "GoldError",
     "Metric",
-    "Parses",
     "Resampled",
     "Statistics",
     "check_metrics",
@@ -53,7 +52,6 @@ _MODULES = {
     "rouge": "rouge:Rouge",
     "rouge_l_coco": "coco.scores:RougeLCoco",
     "rouge_scrolls": "rouge:RougeScrolls",
-    "rouge_scrolls_instance": "rouge:RougeScrollsInstance",
     "shuffle_accuracy": "shuffle_accuracy:ShuffleAccuracy",
     "string_match_all": "long_context.needles:StringMatchAll",
     "string_match_part": "long_context.needles:StringMatchPart",

@@ -49,12 +49,6 @@ class StyleChangeF1(Summed):
             for task, key in _KEYS.items()
         }
 
-    def parses(self, text: str, example: Example) -> bool:
-        """Returns whether a text has all three answers, for the right number of paragraphs."""
-        answer = labels_of(text)
-        gold = _truth(example) if example.references else answer
-        return bool(answer[_AUTHORS]) and all(len(answer[k]) == len(gold[k]) for k in answer)
-
     def score(self, statistics: Statistics) -> float:
         """Returns the example's F1 of authors (task 3)."""
         return 100 * _macro([statistics], "pan21_task3")

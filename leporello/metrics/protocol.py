@@ -59,14 +59,6 @@ class Metric(Protocol):
 
 
 @runtime_checkable
-class Parses(Protocol):
-    """A metric that parses the answer in the prediction, which may fail."""
-
-    def parses(self, text: str, example: Example) -> bool:
-        """Returns whether a text answers the example, right or wrong."""
-
-
-@runtime_checkable
 class Resampled(Protocol):
     """A metric whose headline depends only on sums over examples: resampling is fast."""
 

@@ -17,7 +17,6 @@ from leporello.text.lcs import lcs_length, lcs_union, places
 _TYPES = ("rouge1", "rouge2", "rougeL")
 _WORD = re.compile(r"[a-z0-9]+")
 _CACHED = 64  # references, since several pipelines have the same references
-_OPTIONS = "types:1,2,L|stemmer:no|references:max-per-type"
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,8 @@ class Rouge(Averaged):
     @property
     def signature(self) -> str:
         """Options of the computation."""
-        return f"{self.name}|{_OPTIONS}|mean:geometric-of-corpus-means|version:1"
+        options = "types:1,2,L|stemmer:no|references:max-per-type"
+        return f"{self.name}|{options}|mean:geometric-of-corpus-means|version:1"
 
     def measured(self, text: str, example: Example) -> Statistics:
         """Returns `rouge1`, `rouge2` and `rougeL`."""
@@ -68,29 +68,6 @@ class RougeScrolls(Rouge):
     """ROUGE that ranks in SCROLLS and ZeroSCROLLS: the geometric mean of three corpus means."""
 
     name = "rouge_scrolls"
-
-
-@dataclass(frozen=True)
-class RougeScrollsInstance(Rouge):
-    """Mean over examples of the geometric mean per example, as in the ZeroSCROLLS paper.
-
-    The leaderboard uses the geometric mean of corpus means (`rouge_scrolls`), which is higher:
-    here an example without a common bigram counts as zero.
-    """
-
-    name = "rouge_scrolls_instance"
-
-    @property
-    def signature(self) -> str:
-        """Options of the computation."""
-        return f"{self.name}|{_OPTIONS}|mean:of-geometric-means|version:1"
-
-    def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
-        """Returns the mean of each type and, under the metric's name, of the geometric means."""
-        mean = round(fmean(map(self.score, statistics)), 4)
-        return Averaged.aggregate(self, statistics) | {self.name: mean}
-
-    row, of_sums = Averaged.row, Averaged.of_sums
 
 
 def _words(text: str) -> list[str]:

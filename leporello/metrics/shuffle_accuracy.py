@@ -43,10 +43,6 @@ class ShuffleAccuracy:
             return None
         return {**shuffle, "score": _number(prediction.prediction)}
 
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
-        """Returns whether a text is a number."""
-        return _number(text) is not None
-
     def score(self, statistics: Statistics) -> float:
         """Returns 100 if the text has a score, otherwise 0: only pairs are right or wrong."""
         return 100.0 * (statistics["score"] is not None)

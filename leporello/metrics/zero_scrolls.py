@@ -28,11 +28,6 @@ class ConcordanceIndex(Averaged):
         # The best reference, as in the benchmark's code.
         return 100 * max(_concordance(order, ids(text)) for order in orders)
 
-    def parses(self, text: str, example: Example) -> bool:
-        """Returns whether a text contains the ids of a reference in any order."""
-        orders = (_reference_order(example, reference) for reference in example.references)
-        return sorted(ids(text)) in map(sorted, orders)
-
 
 def _reference_order(example: Example, reference: str) -> list[str]:
     order = ids(reference)
@@ -78,10 +73,6 @@ class ExponentialSimilarity(Averaged):
         distance = min(abs(guess - number) for number in right)
         return float(100 * 0.5 ** (distance / _HALVING))
 
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
-        """Returns whether a text contains a percentage."""
-        return PERCENTAGE.search(text) is not None
-
 
 def _required(pattern: re.Pattern[str], reference: str, example: Example, needed: str) -> str:
     """Returns the first match in a reference; raises GoldError without one."""
@@ -107,7 +98,3 @@ class OptionLetter(Averaged):
         needed, match = "letter A, B, C or D", LETTER.search(text)
         gold = {_required(LETTER, reference, example, needed) for reference in example.references}
         return 100.0 * bool(match and match[0] in gold)
-
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
-        """Returns whether a text has an option letter."""
-        return LETTER.search(text) is not None

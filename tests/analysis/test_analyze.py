@@ -13,7 +13,6 @@ from leporello.analysis.datasets import (
     analyze_predictions,
     distribution,
 )
-from leporello.config.metrics import metrics_of
 
 
 def example(text: str, *references: str, id_: str = "x", question: str = "") -> Example:
@@ -91,46 +90,23 @@ def test_data_are_streamed() -> None:
     assert max(alive) - min(alive) <= 2
 
 
-def discrepancy(
-    metric: str, *pairs: tuple[str | None, str], choices: tuple[str, ...] = ()
-) -> FormatDiscrepancy:
+def discrepancy(*pairs: tuple[str | None, str]) -> FormatDiscrepancy:
     """Returns the discrepancy of pairs (prediction, reference); None is a failure."""
     examples = [
-        Example(str(n), Document("d", ""), references=(gold,) if gold else (), choices=choices)
-        for n, (_, gold) in enumerate(pairs)
+        Example(str(n), Document("d", ""), references=(gold,)) for n, (_, gold) in enumerate(pairs)
     ]
     answers = zip(examples, (text for text, _ in pairs), strict=True)
-    return analyze_predictions(answers, metrics_of([metric]))
+    return analyze_predictions("mine", "rows", answers)
 
 
 def test_predictions_are_compared_in_length() -> None:
     """It has the shares outside the 5 % and 95 % quantiles of the references, and failures."""
     pairs = [("a b", "a b c")] * 10 + [("a b c", "a b c"), ("", "a b c d"), (None, "a b")]
-    result = discrepancy("f1", *pairs)
+    result = discrepancy(*pairs)
     assert result.predictions is not None
     assert result.references is not None
     assert (result.predictions.count, result.references.count) == (12, 12)
     assert (result.empty, result.missing) == (1, 1)
     assert result.shorter == pytest.approx(11 / 12)
     assert result.longer == 0
-    assert result.unparsed == {}
     assert result.predictions.mean == pytest.approx(mean([2] * 10 + [3, 0]))
-
-
-@pytest.mark.parametrize(
-    ("metric", "pairs", "choices", "share"),
-    [
-        ("option_letter", [("A", "A"), ("none of them", "B"), ("b", "B"), (None, "B")], (), 2 / 3),
-        ("exponential_similarity", [("60", "60%"), ("60%", "60%")], (), 0.5),
-        ("concordance_index", [("2, 1", "1, 2"), ("1, 2, 3", "1, 2")], (), 0.5),
-        ("f1_macro", [("Hero", "Hero"), ("hero", "Hero")], ("Hero",), 0.5),
-        ("pan21", [("[1, 2]", "[1, 1]"), ("[1]", "[1, 1]"), ("?", "[1]"), ("1", "[1]")], (), 0.5),
-        ("exponential_similarity", [("5%", "no percentage"), ("?", "6%")], (), 0.5),
-        ("concordance_index", [("1, 2", "no order"), ("?", "1, 2")], (), 1),
-    ],
-)
-def test_answers_that_a_metric_cannot_parse_are_counted(
-    metric: str, pairs: list[tuple[str | None, str]], choices: tuple[str, ...], share: float
-) -> None:
-    """Shares are over all predictions, except for examples with unusable references."""
-    assert discrepancy(metric, *pairs, choices=choices).unparsed == {metric: pytest.approx(share)}

@@ -100,8 +100,8 @@ def test_a_run_without_limit_continues_a_limited_run(tmp_path: Path) -> None:
     command = ("run", *HERE, "mine", "--config", config, "--json")
     limited = json.loads(leporello(*command, "--limit", "5", folder=tmp_path).stdout)
     [analysed] = json.loads(leporello("analyze", limited["directory"], "--json").stdout)
-    assert analysed["discrepancy"]["missing"] == 0
-    assert analysed["discrepancy"]["predictions"]["count"] == 5
+    assert analysed["missing"] == 0
+    assert analysed["predictions"]["count"] == 5
     complete = json.loads(leporello(*command, folder=tmp_path).stdout)
     assert limited["directory"] == complete["directory"]
     assert [r["results"][0]["examples"] for r in (limited, complete)] == [5, 12]

@@ -59,11 +59,9 @@ def run_prompt(
 
 
 def test_each_line_is_a_question_or_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = "Who found the fax?\n\n:why\n:ledger\n:passages\n:help\n:quit\nnever asked\n"
+    lines = "Who found the fax?\n\n:ledger\n:passages\n:help\n:quit\nnever asked\n"
     status, shown = run_prompt(monkeypatch, lines, Lead())
     assert status == 0
-    assert "asked     Who found the fax?" in shown
-    assert "selected  1. fax.txt characters 0–" in shown
     assert shown.count(" characters: unselected ") == 2
     assert "(passage 1, score" in shown
     assert ":model" in shown
@@ -73,7 +71,7 @@ def test_each_line_is_a_question_or_a_command(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("lines", "error"),
     [
-        (":why", "nothing has been asked"),
+        (":coverage", "nothing has been asked"),
         (":wy", "no such command"),
         (":model", "needs a name: a path"),
     ],
@@ -100,12 +98,11 @@ def test_a_mistake_is_reported_and_the_prompt_continues(
 def test_a_follow_up_is_rewritten_by_the_model(
     monkeypatch: pytest.MonkeyPatch, rewritten: str, question: str
 ) -> None:
-    lines = "Who found the fax?\nAnd her brother?\n:why"
+    lines = "Who found the fax?\nAnd her brother?"
     _, shown = run_prompt(monkeypatch, lines, Writer(rewritten))
     assert (f"\nasked: {question}" in shown) is (question != "And her brother?")
     refused = "the model could not rewrite" in shown
     assert refused is (question == "And her brother?")
-    assert f"asked     {question}" in shown
 
 
 def test_json_has_one_line_per_answer(

@@ -282,7 +282,7 @@ def test_an_answer_is_normalised_only_if_the_pipeline_declares_it(tmp_path: Path
     assert scores == [(0.0, ""), (100.0, " (normalised)")]
     [board] = compare([out]).boards
     assert "rewritten's answers were normalised: no official score" in board.warnings
-    assert [j.discrepancy.predictions.mean for j in analyze_run(out) if j.discrepancy.predictions] \
+    assert [j.predictions.mean for j in analyze_run(out) if j.predictions] \
         == [3, 3]  # fmt: skip
     scored = score(out / "rewritten" / "rows" / "predictions.jsonl", "rows", config=config)
     assert (scored.scores, scored.marks) == ({"exact_match": 100.0}, " (normalised)")

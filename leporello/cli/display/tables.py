@@ -18,7 +18,7 @@ from leporello.cli.options import print_plain
 from leporello.core.errors import counted
 
 if TYPE_CHECKING:
-    from leporello.analysis.datasets import Distribution, JobDiscrepancy, TaskAnalysis
+    from leporello.analysis.datasets import Distribution, FormatDiscrepancy, TaskAnalysis
     from leporello.cache.store import CacheEntry
     from leporello.config.reference.class_page import ClassPage
     from leporello.core.table import ResultTable
@@ -212,21 +212,18 @@ def show_task(console: Console, task: str, analysis: TaskAnalysis) -> None:
         _histogram(console, spread.histogram)
 
 
-def show_discrepancies(console: Console, jobs: Sequence[JobDiscrepancy]) -> None:
+def show_discrepancies(console: Console, jobs: Sequence[FormatDiscrepancy]) -> None:
     """Prints the differences in form between a run's answers and the references."""
     for job in jobs:
-        d = job.discrepancy
         console.print(f"[bold]{escape(job.pipeline)} on {escape(job.task)}[/bold]")
-        rows = {"words of predictions": d.predictions, "words of references": d.references}
+        rows = {"words of predictions": job.predictions, "words of references": job.references}
         _distributions(console, rows)
-        if d.shorter is not None and d.longer is not None:
+        if job.shorter is not None and job.longer is not None:
             console.print(
-                f"{100 * d.shorter:.1f} % shorter and {100 * d.longer:.1f} % longer than"
+                f"{100 * job.shorter:.1f} % shorter and {100 * job.longer:.1f} % longer than"
                 " 95 % of the references"
             )
-        unparsed = [f"{100 * share:.1f} % without an answer that {name} can parse"
-                for name, share in d.unparsed.items()]  # fmt: skip
-        console.print("; ".join([f"{d.empty:,} empty", f"{d.missing:,} failed", *unparsed]))
+        console.print(f"{job.empty:,} empty; {job.missing:,} failed")
 
 
 def _distributions(console: Console, named: Mapping[str, Distribution | None]) -> None:

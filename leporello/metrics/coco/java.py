@@ -2,13 +2,13 @@
 
 import atexit
 import importlib.util
-import queue
 import re
 import shutil
 import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -28,7 +28,6 @@ class LineProcess:
     folder: Path  # working directory of the program
     _process: subprocess.Popen[bytes] | None = None
     _stderr: IO[bytes] | None = None
-    _answers: queue.SimpleQueue[bytes] = field(default_factory=queue.SimpleQueue)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def ask(self, lines: Sequence[str], count: int, *, skip: str = "") -> list[str]:
@@ -36,13 +35,11 @@ class LineProcess:
         with self._lock:
             try:
                 process = self._process or self._start()
-                assert process.stdin is not None
-                process.stdin.write("".join(f"{line}\n" for line in lines).encode(errors="replace"))
-                process.stdin.flush()
-                return [self._next_line(skip) for _ in range(count)]
-            except BrokenPipeError:
-                raise self._ended() from None
-            except BaseException:  # interrupted between a request and its answer
+                data = "".join(f"{line}\n" for line in lines).encode(errors="replace")
+                # In a thread, since a full pipe would block both sides.
+                threading.Thread(target=_write, args=(process.stdin, data), daemon=True).start()
+                return [self._next_line(process, skip) for _ in range(count)]
+            except BaseException:  # the program ended, or an interrupt before its answer
                 self.close()
                 raise
 
@@ -55,33 +52,23 @@ class LineProcess:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- lives as long as the program
-        self._answers = queue.SimpleQueue()
         self._process = subprocess.Popen(  # noqa: S603 -- fixed arguments, and `java` from the path
             self.command, cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self._stderr, start_new_session=True,  # Ctrl-C ends the main process first
         )  # fmt: skip
         atexit.register(self.close)
-        reader = threading.Thread(
-            target=_put_all, args=(self._process.stdout, self._answers), daemon=True
-        )
-        reader.start()  # a full pipe would block both sides
         return self._process
 
-    def _next_line(self, skip: str) -> str:
-        while True:
-            line = self._answers.get()
-            if not line:
-                raise self._ended()
+    def _next_line(self, process: subprocess.Popen[bytes], skip: str) -> str:
+        assert process.stdout is not None
+        for line in process.stdout:
             text = line.decode().removesuffix("\n")
             if text != skip or not skip:
                 return text
-
-    def _ended(self) -> RuntimeError:
-        self.close()
         assert self._stderr is not None
         self._stderr.seek(0)
         message = self._stderr.read().decode(errors="replace").strip()
-        return RuntimeError(
+        raise RuntimeError(
             f"{' '.join(self.command)} ended: {message[-_REPORTED:] or 'without a message'}"
         )
 
@@ -106,10 +93,10 @@ def coco_program(folder: str, *arguments: str) -> LineProcess:
     return LineProcess(["java", "-Dfile.encoding=UTF-8", *arguments], root / folder)
 
 
-def _put_all(source: IO[bytes], target: queue.SimpleQueue[bytes]) -> None:
-    for line in source:
-        target.put(line)
-    target.put(b"")
+def _write(pipe: IO[bytes], data: bytes) -> None:
+    with suppress(OSError, ValueError):  # the program has ended
+        pipe.write(data)
+        pipe.flush()
 
 
 # As in ptbtokenizer.py. Brackets stay, since the tokenizer writes them in lower case: `-lrb-`.

@@ -77,9 +77,8 @@ class LongBenchScore(Averaged):
         """Returns the best score over references."""
         if self.first_line:
             text = text.lstrip("\n").split("\n", 1)[0]
-        if by_example := _SCORES_BY_EXAMPLE.get(self.score_by):
-            return 100.0 * max(by_example(text, gold, example) for gold in example.references)
-        return 100.0 * max(_SCORES[self.score_by](text, gold) for gold in example.references)
+        score = _SCORES[self.score_by]
+        return 100.0 * max(score(text, gold, example) for gold in example.references)
 
 
 @lru_cache(maxsize=_CACHED)
@@ -147,17 +146,15 @@ def _code_similarity(text: str, gold: str) -> float:
     return 1.0 if code == gold else round(100 * SequenceMatcher(None, code, gold).ratio()) / 100
 
 
-_SCORES: Mapping[str, Callable[[str, str], float]] = {
-    "f1": lambda text, gold: best_f1(normalise, text, [gold]),
-    "f1_zh": _f1_zh,
-    "rouge_l": lambda text, gold: rouge_l(text, gold).f,
-    "rouge_l_zh": _rouge_l_zh,
-    "count": _count,
-    "code_similarity": _code_similarity,
-}
-_SCORES_BY_EXAMPLE: Mapping[str, Callable[[str, str, Example], float]] = {
+_SCORES: Mapping[str, Callable[[str, str, Example], float]] = {
+    "f1": lambda text, gold, _: best_f1(normalise, text, [gold]),
+    "f1_zh": lambda text, gold, _: _f1_zh(text, gold),
+    "rouge_l": lambda text, gold, _: rouge_l(text, gold).f,
+    "rouge_l_zh": lambda text, gold, _: _rouge_l_zh(text, gold),
     "classification": _classification,
     "retrieval": _retrieval,
+    "count": lambda text, gold, _: _count(text, gold),
+    "code_similarity": lambda text, gold, _: _code_similarity(text, gold),
 }
 
 _ANSWER = (
@@ -185,10 +182,6 @@ class LongBenchV2Accuracy(Averaged):
             raise GoldError(example, f"the reference {gold!r:.80} is not one of A, B, C and D")
         groups = {name: example.metadata.get(name) for name in ("difficulty", "length")}
         return {self.name: 100.0 * (_letter(text) == letter), **groups}
-
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
-        """Returns whether a text states the correct letter."""
-        return _letter(text) is not None
 
     def aggregate(self, statistics: Sequence[Statistics]) -> dict[str, float]:
         """Returns the accuracy over all examples, and for each difficulty and length."""

@@ -71,10 +71,6 @@ class LooGLECloze(Summed):
         partial = sum(not {*words.get(mask, ())}.isdisjoint(gold[mask].split()) for mask in gold)
         return {"exact": exact, "partial": partial, "masks": len(gold)}
 
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
-        """Returns whether a text is a dictionary that is not empty."""
-        return bool(_dictionary(text))
-
     def row(self, statistics: Statistics) -> Sequence[float]:
         """Returns the numbers of masks: filled exactly, at least partially, and all."""
         return [statistics["exact"], statistics["partial"], statistics["masks"]]

@@ -120,10 +120,6 @@ class GraphWalksF1(Averaged):
         # Precision and recall have the same numerator, so F1 needs no division by either.
         return 200 * len(gold & nodes) / (len(gold) + len(nodes))
 
-    def parses(self, text: str, example: Example) -> bool:  # noqa: ARG002 -- required by the protocol
-        """Returns whether the last line has a list of nodes."""
-        return _nodes(text) is not None
-
 
 @dataclass(frozen=True)
 class NoLiMaContains(Averaged):
