@@ -7,7 +7,6 @@ import shlex
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from glob import has_magic
 from pathlib import Path
@@ -34,8 +33,6 @@ from leporello.storage.paths import is_there
 if TYPE_CHECKING:
     from leporello.runs.ask import Session
 
-OVER = "over-files"  # the pipeline of `--over`
-
 
 @with_options(AskOptions)
 def ask(
@@ -54,12 +51,6 @@ def ask(
     ] = False,
     each: Annotated[
         bool, typer.Option("--each", help="Answer for each file separately, and print a table.")
-    ] = False,
-    over: Annotated[
-        bool,
-        typer.Option(
-            "--over", help=f"Print one answer from all files, by --model (--pipeline {OVER})."
-        ),
     ] = False,
     schema: Annotated[
         Path | None,
@@ -94,22 +85,15 @@ def ask(
     from leporello.cli.prompt import Prompt
     from leporello.loaders.collection import unreadable
 
-    if (each or over) and (question is None or (each and over)):
-        raise UserError("--each and --over need a question, and exclude each other")
-    if over and not (options.model or options.pipeline):
-        raise UserError(
-            "--over joins the answers of all files, for which the pipeline's model of 135 million"
-            " parameters is too small: name a larger one by --model (`models` lists"
-            f" them), or accept the small one by --pipeline {OVER}"
-        )
+    if each and question is None:
+        raise UserError("--each needs a question")
     typed = _schema(schema, kind) if schema or kind else ""
     if typed and (each or question is None):
         raise UserError(
             "--schema and --type need a question, and exclude --each; for a table of many files"
             " use `extract`"
         )
-    pipeline = options.pipeline or (OVER if over else "")
-    session = _session(files[: len(paths)], replace(options, pipeline=pipeline))
+    session = _session(files[: len(paths)], options)
     document = session.document
     # Unreadable files set the exit status, even if the other files have an answer.
     status = int(bool(document.members and unreadable(document)))

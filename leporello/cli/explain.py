@@ -18,7 +18,6 @@ from leporello.cli.options import (
     print_json,
     stdout,
 )
-from leporello.core.errors import UserError, no_such
 from leporello.storage import to_path
 
 if TYPE_CHECKING:
@@ -34,12 +33,6 @@ def explain(
             help="Id of an example. [default: counts over all examples]", show_default=False
         ),
     ] = "",
-    stage: Annotated[
-        str,
-        typer.Option(
-            "--stage", help="Show only this stage of the example: chunker, retriever, …, answer."
-        ),
-    ] = "",
     data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
@@ -48,10 +41,8 @@ def explain(
     from leporello.cli.display.explanation import show_funnels
 
     if example:
-        _print_example(run, example, stage, as_json=as_json)
+        _print_example(run, example, as_json=as_json)
         return
-    if stage:
-        raise UserError(f"--stage {stage}: needs an example; add its id after the run")
     losses = funnels(run)
     if as_json:
         steps = [[{**asdict(s), "share": s.share} for s in funnel.steps] for funnel in losses]
@@ -61,22 +52,16 @@ def explain(
         show_funnels(stdout(), losses)
 
 
-def _print_example(run: Path, example: str, stage: str, *, as_json: bool) -> None:
-    from leporello.analysis.example_trace import STAGES
+def _print_example(run: Path, example: str, *, as_json: bool) -> None:
     from leporello.analysis.explain import explain as explain_example
     from leporello.cli.display.explanation import show_explanation
 
-    stages = STAGES[1:]
-    if stage and stage not in stages:
-        raise UserError(f"--stage: {no_such('stage', stage, stages)}")
-    if stage and as_json:
-        raise UserError("--stage and --json exclude each other: the JSON contains all stages")
     explanations = explain_example(run, example)
     if as_json:
         print_json([*map(_as_json, explanations)])
         return
     for explanation in explanations:
-        show_explanation(stdout(), explanation, stage)
+        show_explanation(stdout(), explanation)
 
 
 def _as_json(explanation: Explanation) -> dict[str, Any]:

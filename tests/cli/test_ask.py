@@ -22,16 +22,9 @@ def _file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--over"], "name a larger one by --model"),
-        (["--model", "./absent"], "there is no such file or folder"),
-    ],
-)
-def test_a_missing_model_is_reported(file: Path, options: list[str], message: str) -> None:
-    """One answer from all files needs a larger model, since the pipeline's would repeat itself."""
-    assert message in leporello("ask", file, "Who?", *options, status=2).stderr
+def test_a_missing_model_is_reported(file: Path) -> None:
+    asked = leporello("ask", file, "Who?", "--model", "./absent", status=2)
+    assert "there is no such file or folder" in asked.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -40,19 +39,16 @@ _UNREAD = "[yellow]not read[/yellow]"
 _REPRESENTED = "[yellow]read in other words[/yellow]"
 
 
-def show_explanation(console: Console, explanation: Explanation, stage: str = "") -> None:
-    """Prints the stages of one example, or only one of them, such as `retriever` or `answer`."""
+def show_explanation(console: Console, explanation: Explanation) -> None:
+    """Prints the stages of one example; only its chunks if it failed."""
     _head(console, explanation)
     if failure := explanation.failure:
         console.print(f"[red]failed at the {failure['stage']}[/red]: {escape(failure['error'])}")
-        if stage in ("", failure["stage"]):
-            console.print(f"[dim]{escape(failure['traceback'])}[/dim]")
-    for show in [_SHOWN[stage]] if stage else (_answer, _chunks, _hits, _reads):
-        if not explanation.failure or show is _chunks:
-            show(console, explanation)
-        elif stage:
-            console.print(f"no output of the {stage} is stored, because the example failed")
-    _lost(console, explanation)
+        console.print(f"[dim]{escape(failure['traceback'])}[/dim]")
+        _chunks(console, explanation)
+        return
+    for show in (_answer, _chunks, _hits, _reads, _lost):
+        show(console, explanation)
 
 
 def _head(console: Console, explanation: Explanation) -> None:
@@ -150,18 +146,12 @@ def _derivation(console: Console, passage: Passage) -> None:
     _more(console, sum(1 for _ in derivation(passage)) - 1 - len(lines), "source")
 
 
-def _reads(
-    console: Console, explanation: Explanation, *, inputs: bool = True, outputs: bool = True
-) -> None:
-    for number, read in enumerate(explanation.inputs[:_INPUTS_SHOWN], 1):
+def _reads(console: Console, explanation: Explanation) -> None:
+    for read in explanation.inputs[:_INPUTS_SHOWN]:
         cut = f", {read.cut:,} characters cut" if read.cut else ""
-        title = f"round {read.round + 1}{cut}"
-        if inputs:
-            console.print(Panel(escape(read.prompt), title=f"input, {title}", title_align="left"))
-        else:
-            console.print(f"input {number}, {title}")
-        if outputs:
-            _output(console, read)
+        title = f"input, round {read.round + 1}{cut}"
+        console.print(Panel(escape(read.prompt), title=title, title_align="left"))
+        _output(console, read)
     _more(console, len(explanation.inputs) - _INPUTS_SHOWN, "input")
 
 
@@ -186,7 +176,7 @@ def _output(console: Console, read: ReadInput) -> None:
 
 def _lost(console: Console, explanation: Explanation) -> None:
     trace = explanation.fate
-    if not trace.gold or explanation.failure:
+    if not trace.gold:
         return
     if trace.lost_at not in ("", "answer"):
         verdict = f"[red]lost at the {trace.lost_at}[/red]"
@@ -209,15 +199,6 @@ def _touches(first: Sequence[Span], second: Sequence[Span]) -> bool:
 def _more(console: Console, count: int, noun: str) -> None:
     if count > 0:
         console.print(f"  and {counted(count, f'more {noun}')}")
-
-
-_SHOWN: Mapping[str, Callable[[Console, Explanation], None]] = {
-    "chunker": _chunks,
-    "retriever": _hits,
-    "combiner": partial(_reads, outputs=False),
-    "reader": partial(_reads, inputs=False),
-    "answer": _answer,
-}
 
 
 _BAR = 16  # characters of a bar
