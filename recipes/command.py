@@ -16,7 +16,6 @@ from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 from leporello.core.files import write_json
 from leporello.engine.progress import show_progress_with
-from leporello.models.distributed import processes
 from leporello.training.model_card import RECORD, check_free, new_folder
 from recipes.settings import read_settings
 
@@ -60,7 +59,7 @@ def run_recipe(name: str, settings: Path, out: Path, *, update: bool = False) ->
     Raises UserError if a package is missing, the settings are wrong, or the folder is not free.
     """
     require(f"recipe {name!r}", *_NEEDS.get(name, ()))
-    if processes() > 1:
+    if os.environ.get("WORLD_SIZE", "1") != "1":
         raise UserError("a recipe trains in one process: start it without a launcher")
     recipe: Any = import_module(f"recipes.{name}.recipe")
     out = out.resolve()

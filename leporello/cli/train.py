@@ -47,7 +47,6 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train the reader of a pipeline on the inputs that it reads, and print how to use it."""
-    from leporello.models.distributed import is_main_process
     from leporello.training import calibrate as fit_calibration
     from leporello.training import train_all
 
@@ -58,8 +57,6 @@ def train(
             all_trained = train_all(**vars(options))
     if calibrate:
         _print_calibration(calibration, as_json=as_json)
-        return
-    if not is_main_process():  # only one of several processes prints
         return
     if as_json:
         for trained in all_trained:

@@ -40,8 +40,7 @@ class Training:
         batch_size: Number of inputs in a batch.
         batch_tokens: Number of tokens in a batch, padding included, instead of `batch_size`; 0 uses
             `batch_size`.
-        accumulate: Number of micro-batches per batch, over all devices.
-        group_by_length: Whether a micro-batch contains inputs of similar length.
+        accumulate: Number of micro-batches per batch; one has inputs of similar length.
         betas: Decay rates of Adam's two moving means.
         epsilon: Term in Adam's denominator.
         weight_decay: Weight decay, decoupled from Adam's step (AdamW).
@@ -77,7 +76,6 @@ class Training:
     batch_size: Positive = 16
     batch_tokens: Count = 0
     accumulate: Positive = 1
-    group_by_length: bool = True
     betas: tuple[PartOf, PartOf] = (0.9, 0.999)
     epsilon: AboveZero = 1e-8
     weight_decay: NonNegative = 0.0

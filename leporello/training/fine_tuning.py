@@ -1,6 +1,7 @@
 """Fine-tunes the model of a reader at several learning rates, and resumes after an interruption."""
 
 import importlib
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,6 @@ from leporello.core.protocols import FineTunes, Learns
 from leporello.core.records import JSON
 from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
 from leporello.engine.progress import Progress
-from leporello.models.distributed import destroy_process_group, is_main_process, processes
 from leporello.training.training_pairs import check_supervises
 
 
@@ -40,9 +40,6 @@ def checkpoint_folder(model: Path, settings: JSON) -> Iterator[Path]:
     """
     unfinished = model.with_name(f"{model.name}.unfinished")
     folder = unfinished / digest(settings)
-    if not is_main_process():  # the main process locks it for all
-        yield folder
-        return
     folder.mkdir(parents=True, exist_ok=True)
     with locked(unfinished / ".lock", f"{unfinished}: another process is training in this folder"):
         try:
@@ -70,8 +67,6 @@ def tune_at_rates(
             job = TuningJob(train, validation, settings.at(rate), folder, progress.example)
             tuning: TuningResult = tune(reader, job)
         results += [RateResult(rate, checkpoint, tuning) for checkpoint in tuning.candidates]
-    # Only this process scores checkpoints later; a group would wait for the others and time out.
-    destroy_process_group()
     return results
 
 
@@ -89,6 +84,9 @@ def tuner_of(reader: Any) -> str:  # noqa: ANN401 -- any reader
 def check_trainable(pipeline: str, stages: Pipeline, settings: Training) -> None:
     """Raises UserError, before data are read, if the reader cannot be trained on this machine."""
     check_supervises(pipeline, stages)
+    launched = os.environ.get("WORLD_SIZE", "1"), os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+    if launched != ("1", "no"):
+        raise UserError("train uses one process: start it without torchrun or accelerate launch")
     reader = stages.reader
     if tuner_of(reader):
         if check := getattr(_module(reader), "check", None):
@@ -100,9 +98,4 @@ def check_trainable(pipeline: str, stages: Pipeline, settings: Training) -> None
             f"pipeline {pipeline!r} cannot be trained: its reader {type(reader).__name__} has"
             " neither a method `learn` nor a model to fine-tune; docs/training.md lists readers"
             " that can be trained"
-        )
-    elif processes() > 1:
-        raise UserError(
-            f"{type(reader).__name__} trains in one process, but a launcher started"
-            f" {processes()}: train without the launcher"
         )

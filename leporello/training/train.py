@@ -16,7 +16,6 @@ from leporello.core.training import Training
 from leporello.core.yaml.tree import ConfigSource
 from leporello.jobs.directory import safe_name
 from leporello.jobs.options import TrainOptions, takes
-from leporello.models.distributed import main_process_only, processes
 from leporello.training.fine_tuning import check_trainable, tuner_of
 from leporello.training.model_card import CONFIG, TrainingRecord, check_free
 from leporello.training.splits import RowTraining, one_job, only_training, trainings
@@ -55,14 +54,12 @@ class Trained:
     row: str = ""
 
 
-@main_process_only()
 @takes(TrainOptions)
 def train(options: TrainOptions) -> Trained:
     """Trains the reader of a pipeline on the inputs that it gets there."""
     return _trained([only_training(options)], options)[0]
 
 
-@main_process_only()
 @takes(TrainOptions)
 def train_all(options: TrainOptions) -> list[Trained]:
     """Trains the readers of all pipelines of a suite's row, or else of one pipeline.
@@ -77,8 +74,6 @@ def _trained(
     trainings: Sequence[tuple[TrainOptions, RowTraining | None]], options: TrainOptions
 ) -> list[Trained]:
     runs = [_prepared(*training) for training in trainings]
-    if len(runs) > 1 and processes() > 1:
-        raise UserError("a launcher trains one task of a row at a time: name it with --task")
     skips = bool(options.suite) and not options.update
     finished = [run.finished() if skips else None for run in runs]
     for run, record in zip(runs, finished, strict=True):

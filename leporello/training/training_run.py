@@ -22,7 +22,6 @@ from leporello.core.yaml.tree import ConfigSource
 from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.manifest import job_signature
-from leporello.models.distributed import is_main_process
 from leporello.training.fine_tuning import RateResult, checkpoint_folder, tune_at_rates, tuner_of
 from leporello.training.model_card import (
     CONFIG,
@@ -123,9 +122,6 @@ class TrainingRun:
         with checkpoint_folder(self.folder, _checkpoint_settings(record)) as checkpoints:
             sides = (learnt.pairs, validated.pairs)
             results = tune_at_rates(self.stages.reader, self.settings, *sides, checkpoints)
-            # Checkpoints are scored and written once; the other processes have no further work.
-            if not is_main_process():
-                return
             with new_folder(self.folder) as folder:
                 self._keep_best(record, results, folder)
                 self._finish(record, folder)

@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from accelerate import PartialState
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 
@@ -48,10 +47,7 @@ class CheckpointMarker(TrainerCallback):
     def on_save(
         self, args: TrainingArguments, state: TrainerState, *_: object, **__: object
     ) -> None:
-        """Marks the checkpoint that all processes have written."""
-        PartialState().wait_for_everyone()  # each process writes its random state
-        if not state.is_world_process_zero:
-            return
+        """Marks the checkpoint that was written."""
         folder = Path(str(args.output_dir))
         (folder / f"checkpoint-{state.global_step}" / _MARK).touch()
         # The last one to resume from, and the best one to keep: two on the disk at a time.

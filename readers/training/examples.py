@@ -6,7 +6,7 @@ import inspect
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
@@ -45,16 +45,15 @@ def micro_batches(
     So the Trainer samples, skips and divides complete micro-batches, which may differ in size. They
     are packed once, as in fairseq, and drawn in another order for each epoch.
     """
-    ordered = list(examples)
-    if shuffled:
-        random.Random(str(settings.seed)).shuffle(ordered)
-    if shuffled and settings.group_by_length:
-        # With a budget, all examples are sorted and packed.
-        rows = len(ordered) if settings.batch_tokens else _SORTED * _rows(settings)
-        remaining, ordered = iter(ordered), []
-        while group := list(islice(remaining, rows)):
-            ordered += sorted(group, key=lambda example: -example.size)
-    return list(_packed(ordered, settings))
+    if not shuffled:
+        return [*_packed(examples, settings)]
+    drawn = list(examples)
+    random.Random(str(settings.seed)).shuffle(drawn)
+    # With a budget, all examples are sorted and packed.
+    rows = len(drawn) if settings.batch_tokens else _SORTED * _rows(settings)
+    groups = (drawn[start : start + rows] for start in range(0, len(drawn), rows))
+    ordered = (sorted(group, key=lambda example: -example.size) for group in groups)
+    return [*_packed(chain.from_iterable(ordered), settings)]
 
 
 def _rows(settings: Training) -> int:

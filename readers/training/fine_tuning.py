@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from leporello.core.errors import UserError
 from leporello.core.records import Read
-from leporello.core.training import TrainingPairs, TuningJob, TuningResult
+from leporello.core.training import Training, TrainingPairs, TuningJob, TuningResult
+from leporello.readers.backends import pretrained
 from leporello.readers.backends.pretrained import Architecture
 from leporello.readers.batching.micro_batches import ModelInput
 from leporello.readers.classical.saved_model import check_targets
@@ -26,10 +28,23 @@ from leporello.readers.training.examples import (
     spans,
     translations,
 )
-from leporello.readers.training.hardware import check  # noqa: F401 -- asked for beside the trainer
-from leporello.readers.training.trainer import ModelToTune, fine_tune
+from leporello.readers.training.trainer import ModelToTune, fine_tune, is_cpu
 
 Tuned: TypeAlias = Seq2Seq | CausalLM | LogLikelihood | Extractive | TrainedClassifier
+
+
+def check(reader: Tuned, settings: Training) -> None:
+    """Raises UserError if this machine does not support the settings; called before any work."""
+    # The Trainer ignores the number in `cuda:1`, so the wrong GPU would be used in silence.
+    if reader.device != "auto" and (number := pretrained._device(reader.device).index):
+        raise UserError(
+            f"device: training uses the first visible GPU, not {reader.device}: omit the number,"
+            f" and set CUDA_VISIBLE_DEVICES={number}"
+        )
+    if settings.precision == "float16" and is_cpu(reader.device):
+        raise UserError(
+            "train.precision: float16 needs a GPU: --set train.precision=float32, or bfloat16"
+        )
 
 
 def tune(reader: Tuned, job: TuningJob) -> TuningResult:

@@ -95,11 +95,11 @@ class BatchTrainer(Trainer):
     ) -> Any:  # noqa: ANN401 -- as in Trainer
         """Returns the contribution of a micro-batch to the loss.
 
-        In training the Trainer sums these over a batch's micro-batches and averages over processes;
-        in validation it averages over all micro-batches.
+        In training the Trainer sums these over a batch's micro-batches; in validation it averages
+        over all micro-batches.
         """
         if model.training:
-            parts, total = self.accelerator.num_processes, num_items_in_batch
+            parts, total = 1, num_items_in_batch
         else:
             parts, total = len(self._validation), self._validation_items
         if "places" in inputs:
@@ -122,10 +122,8 @@ class BatchTrainer(Trainer):
         return {**remaining, "encoder_outputs": outputs, "attention_mask": mask}
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:  # noqa: ANN401 -- as in Trainer
-        """Returns the number of items of a batch in all processes."""
-        items = torch.stack([*map(_items, batch_samples)]).sum()
-        # Over all processes, since each one holds only its part of the batch.
-        return self.accelerator.gather(items.to(device)).sum()
+        """Returns the number of items of a batch."""
+        return torch.stack([*map(_items, batch_samples)]).sum().to(device)
 
     @property
     def _validation(self) -> Sequence[Any]:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 import transformers
 from transformers import (
     PrinterCallback,
@@ -24,7 +25,6 @@ from transformers.integrations.integration_utils import TensorBoardCallback
 
 from leporello.core.errors import UserError
 from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
-from leporello.models.distributed import is_main_process
 from leporello.readers.backends.pretrained import Architecture, Tokens, quiet
 from leporello.readers.training.checkpoints import (
     CheckpointMarker,
@@ -35,7 +35,6 @@ from leporello.readers.training.checkpoints import (
     step_of,
 )
 from leporello.readers.training.examples import Collator, TrainingExample, micro_batches
-from leporello.readers.training.hardware import group, is_cpu
 from leporello.readers.training.networks import BatchTrainer, load_network, with_lora
 
 # A curve has 50 points however long the training is, so its log stays small.
@@ -92,15 +91,12 @@ def _history(
     validation: Sequence[TrainingExample],
 ) -> Sequence[Mapping[str, float]]:
     """Trains, from the last checkpoint if there is one, and returns the log."""
-    # The main process removes incomplete checkpoints before the others look for the last one.
-    with group(model.device).main_process_first():
-        last = last_complete(job.directory)
+    last = last_complete(job.directory)
     if last and (history := finished(last, job.settings.patience)) is not None:
         return history
     with _without_warnings():
         trainer = _trainer(model, job, examples, validation)
         trainer.train(resume_from_checkpoint=str(last) if last else None)
-    group(model.device).wait_for_everyone()
     log: Sequence[Mapping[str, float]] = trainer.state.log_history
     return log
 
@@ -145,13 +141,11 @@ def _trainer(
 
 def _callbacks(job: TuningJob) -> list[TrainerCallback]:
     settings = job.settings
-    callbacks: list[TrainerCallback] = [
+    return [
         CheckpointMarker(keep_all=settings.best_by == "metric"),
         StepLogger(job.step, settings.patience),
+        TensorBoardCallback(_writer(job.directory)),  # type: ignore[no-untyped-call]  # transformers leaves it so
     ]
-    if is_main_process():
-        callbacks.append(TensorBoardCallback(_writer(job.directory)))  # type: ignore[no-untyped-call]  # transformers leaves it so
-    return callbacks
 
 
 def _writer(folder: Path) -> Any:  # noqa: ANN401 -- TensorBoard's
@@ -172,7 +166,7 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
             # Each item of the data set is a micro-batch.
             per_device_train_batch_size=1,
             per_device_eval_batch_size=1,
-            gradient_accumulation_steps=settings.accumulate // group(device).num_processes,
+            gradient_accumulation_steps=settings.accumulate,
             num_train_epochs=settings.epochs,
             learning_rate=settings.rates[0],
             lr_scheduler_type=_SCHEDULES.get(settings.schedule, settings.schedule),
@@ -210,8 +204,13 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
     except (ValueError, ImportError) as error:
         raise UserError(f"settings of the training are not supported: {error}") from error
     if arguments.n_gpu > 1:
-        arguments._n_gpu = 1  # accelerate's launcher uses several devices, not threads
+        arguments._n_gpu = 1  # several would divide a micro-batch
     return arguments
+
+
+def is_cpu(device: str) -> bool:
+    """Returns whether training on a device, as torch or a reader names it, uses the CPU."""
+    return device == "cpu" or (device == "auto" and not torch.cuda.is_available())
 
 
 def _curve(history: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:

@@ -1,24 +1,18 @@
-"""Training by several processes of a launcher; losses and curves are those of one process."""
+"""The Trainer: losses, precision, devices and curves."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import ROOT
 from lookup_task import CONFIG, FEW, reader_of, save_models, trained, tuned, write_rows
 
 from leporello.core.errors import UserError
 from leporello.core.training import Training
-from leporello.readers.training.hardware import check
+from leporello.readers.training.fine_tuning import check
 
 
 @pytest.fixture(scope="module")
@@ -79,23 +73,14 @@ def test_bfloat16_learns_as_float32_does(models: Path, tmp_path: Path, kind: str
 
 
 @pytest.mark.parametrize(
-    ("variables", "settings", "message"),
-    [
-        ({"WORLD_SIZE": "2"}, Training(batch_size=9, accumulate=3), "set it to a multiple of 2"),
-        ({"ACCELERATE_MIXED_PRECISION": "bf16"}, Training(), "train.precision is float32"),
-    ],
+    ("variable", "value"), [("WORLD_SIZE", "2"), ("ACCELERATE_MIXED_PRECISION", "bf16")]
 )
-def test_a_conflict_with_the_launcher_is_reported(
-    models: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    variables: dict[str, str],
-    settings: Training,
-    message: str,
+def test_a_launcher_is_refused(
+    place: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(UserError, match=message):
-        check(reader_of("t5", models), settings)
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(UserError, match="train uses one process"):
+        trained(place, "t5", place / "model")
 
 
 def test_a_device_that_would_not_be_taken_is_refused(models: Path) -> None:
@@ -143,61 +128,3 @@ def test_scores_of_checkpoints_are_curves(place: Path, monkeypatch: pytest.Monke
         assert len(scored) == 2
         assert set(shown.values()) == {1}
         assert {("eval/loss", 2), ("train/loss", 1)} <= {(tag, step) for tag, step, _ in shown}
-
-
-LAUNCHER = ("-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2")
-PLAIN = (
-    "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no",
-    "--main_process_port", "0",
-)  # fmt: skip
-SETS = ("batch_size=8", "accumulate=2", "epochs=4", "evaluate_steps=2", "learning_rate=0.003")
-
-
-def launched(place: Path, pipeline: str, out: str, *sets: str) -> subprocess.Popen[str]:
-    """Starts a training by two processes on CPUs."""
-    options = ["--config", "mine.yaml", "--out", out]
-    options += [part for text in sets for part in ("--set", f"train.{text}")]
-    arguments = ["train", pipeline, "--task", "lookup", *options]
-    return subprocess.Popen(
-        [sys.executable, *LAUNCHER, *PLAIN, ROOT / "run_pipeline.py", *arguments],
-        cwd=place, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pipeline", ["t5", "bert"])
-def test_two_processes_have_the_results_of_one(place: Path, pipeline: str) -> None:
-    trained(place, pipeline, place / "one", *(f"train.{text}" for text in SETS))
-    with launched(place, pipeline, "two", *SETS) as launcher:
-        while not list(place.glob("two.unfinished/*/*/checkpoint-6/.whole")):
-            assert launcher.poll() is None, "it ended before it was killed"
-            time.sleep(0.01)
-        children = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text()
-        for process in map(int, children.split()):
-            os.kill(process, signal.SIGKILL)
-        launcher.communicate(timeout=60)
-    with launched(place, pipeline, "two", *SETS) as launcher:
-        output, errors = launcher.communicate(timeout=120)
-    assert launcher.returncode == 0, errors
-    assert output.count("trained on 40 inputs of 40 examples") == 1
-    single, double = record_of(place / "one"), record_of(place / "two")
-    [expected], [curve] = single["curves"].values(), double["curves"].values()
-    assert len(curve) == len(expected)
-    for row, expected_row in zip(curve, expected, strict=True):
-        assert row == pytest.approx(expected_row, abs=1e-4)
-    assert double["scores"] == single["scores"]
-    assert len(list((place / "two/curves").rglob("events*"))) == 2  # one per start, not per process
-    assert set(points(place / "two/curves/rate-0.003").values()) == {1}
-    assert not list(place.glob("*two*unfinished"))
-
-
-@pytest.mark.slow
-def test_two_processes_report_an_error_once(place: Path) -> None:
-    shutil.rmtree(place / "t5")
-    with launched(place, "t5", "two", *SETS) as launcher:
-        _, errors = launcher.communicate(timeout=60)
-    assert launcher.returncode != 0
-    assert errors.count("there is no such file or folder") == 1
-    assert errors.count("Traceback") == 1  # that of the launcher
-    assert not list(place.glob("two*"))
