@@ -19,7 +19,7 @@ from leporello.readers.endpoint.responses import (
 )
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession, FormData
+    from aiohttp import ClientSession
 
 
 T = TypeVar("T")
@@ -68,19 +68,10 @@ class Client:
         if self._thread is not threading.current_thread():  # which may collect garbage, too
             self._thread.join()
 
-    async def request(
-        self, method: str, path: str, timeout: float, body: bytes | FormData = b""
-    ) -> bytes | ResponseFault:
-        """Returns the body of a successful response, or the fault."""
-        json = {"Content-Type": "application/json"}
+    async def post(self, path: str, timeout: float, body: bytes) -> bytes | ResponseFault:
+        """Sends JSON; returns the body of a successful response, or the fault."""
         # Without redirects, which could send the key to another server.
-        request = self._session.request(
-            method,
-            self.base_url + path,
-            allow_redirects=False,
-            headers=json if isinstance(body, bytes) else None,
-            data=body,
-        )
+        request = self._session.post(self.base_url + path, allow_redirects=False, data=body)
         try:
             async with asyncio.timeout(timeout), request as response:
                 content = bytearray()
@@ -91,9 +82,8 @@ class Client:
                         return ResponseFault(f"the server's answer exceeds {_LARGEST:,} bytes")
         except Exception as error:
             return fault_of_error(error, self.base_url, timeout)
-        status = response.status
-        body = bytes(content)
-        return body if status < SUCCESS else fault_of_status(status, response.headers, body)
+        status, answer = response.status, bytes(content)
+        return answer if status < SUCCESS else fault_of_status(status, response.headers, answer)
 
     def _cancel_all(self) -> None:
         for task in asyncio.all_tasks() - {self._main}:
@@ -123,7 +113,7 @@ def _session(base_url: str, headers: Mapping[str, str]) -> ClientSession:
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),  # requests are limited, not connections
         cookie_jar=aiohttp.DummyCookieJar(),
-        headers=headers,
+        headers={**headers, "Content-Type": "application/json"},
         proxy=proxy,
         timeout=aiohttp.ClientTimeout(),  # unlimited, since each request has a timeout
     )

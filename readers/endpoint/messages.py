@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
@@ -57,8 +57,8 @@ def _joined(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-_LETTER = re.compile(r"\W*([A-Z])\W*")
-_LETTER_FIRST = re.compile(r"\W*([A-Z])\s*[).:\]*]")  # `(B) a cat`, `B: a cat`; not `A cat`
+# `B`, `(B) a cat`, `B: a cat`; not `A cat`
+_LETTER = re.compile(r"\A\W*+([A-Z])(?:\W*\Z|\s*[).:\]*])")
 _LETTER_NAMED = re.compile(r"(?i:answer|choice|option)\s*+(?:(?i:is)|:)?+\W*+([A-Z])\b(?!['’])")
 _LETTER_ANYWHERE = re.compile(r"\(([A-Z])\)")
 
@@ -79,15 +79,14 @@ def _named_choice(answer: str, choices: Sequence[str]) -> int | None:
     first = answer.strip().partition("\n")[0]
     readings = (
         [index for index, text in enumerate(texts) if text and text == words],
-        _lettered(_LETTER.fullmatch(first), len(choices)),
-        _lettered(_LETTER_FIRST.match(first), len(choices)),
+        _letters(_LETTER.findall(first), len(choices)),
         _longest(
             [p for p, text in enumerate(texts) if text and f"{words} ".startswith(f"{text} ")],
             texts,
         ),
-        _lettered(_LETTER_NAMED.search(answer), len(choices)),
+        _letters(_LETTER_NAMED.findall(answer)[:1], len(choices)),
         _longest([p for p, text in enumerate(texts) if text and _occurs(words, text)], texts),
-        _anywhere(answer, len(choices)),
+        _letters({*_LETTER_ANYWHERE.findall(answer)}, len(choices)),
     )
     # Unclear answers abstain: a guess would be an answer the model did not give (decision 22).
     return next((reading[0] for reading in readings if len(reading) == 1), None)
@@ -114,11 +113,5 @@ def _longest(indices: Sequence[int], texts: Sequence[str]) -> list[int]:
     ]
 
 
-def _lettered(match: re.Match[str] | None, count: int) -> list[int]:
-    index = ascii_uppercase.index(match[1]) if match else count
-    return [index] if index < count else []
-
-
-def _anywhere(answer: str, count: int) -> list[int]:
-    indices = {ascii_uppercase.index(letter) for letter in _LETTER_ANYWHERE.findall(answer)}
-    return [index for index in indices if index < count]
+def _letters(letters: Iterable[str], count: int) -> list[int]:
+    return [index for index in map(ascii_uppercase.index, letters) if index < count]

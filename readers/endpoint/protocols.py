@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from leporello.core.environment.input_limits import count_of
@@ -21,13 +21,7 @@ _REASONS = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-
-
-class EndpointPrompt(NamedTuple):
-    """A prompt, and the JSON Schema of its answer; empty for any text."""
-
-    text: str
-    schema: str
+_INPUT_TOKENS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +29,13 @@ class ServerProtocol:
     """The differences between one protocol and the others."""
 
     path: str  # path of requests below the server's address
-    batches: str  # path of batches
     headers: Callable[[str], dict[str, str]]  # returns the headers with a key
-    # Returns the fields for earlier turns, a prompt, and the number of its characters that the
-    # server should cache; None disables the cache.
-    content: Callable[[Turns, str, int | None], dict[str, Any]]
+    content: Callable[[Turns, str], dict[str, Any]]  # returns the fields for turns and a prompt
     stop: str  # field of the strings that end an answer
     # Returns the fields that constrain the answer to a schema.
     form: Callable[[str], Mapping[str, Any]]
     # Converts an answer to the format of OpenAI's chat.
     as_chat: Callable[[Mapping[str, Any]], Mapping[str, Any]]
-    uploads: bool = True  # whether a batch's requests are uploaded as a file first
 
 
 def _bearer(key: str) -> dict[str, str]:
@@ -56,41 +46,26 @@ def _anthropic_headers(key: str) -> dict[str, str]:
     return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
 
-def _blocks(turns: Turns, prompt: str, cached: int | None) -> dict[str, Any]:
-    """Returns the fields of a prompt for Anthropic; its cache ends after the turns and the head."""
+def _chat(turns: Turns, prompt: str) -> dict[str, Any]:
+    return {"messages": [*turns, {"role": "user", "content": prompt}]}
 
-    def block(text: str, is_cached: bool) -> dict[str, Any]:
-        mark = {"cache_control": {"type": "ephemeral"}} if is_cached else {}
-        return {"type": "text", "text": text, **mark}
 
-    before = [
-        (turn["role"], [block(turn["content"], cached is not None and turn is turns[-1])])
-        for turn in turns
-    ]
-    parts = ((prompt[: cached or 0], True), (prompt[cached or 0 :], False))
-    contents = [*before, ("user", [block(*part) for part in parts if part[0]])]
-    return {
-        "system": next((blocks for role, blocks in contents if role == "system"), None),
-        "messages": [{"role": r, "content": blocks} for r, blocks in contents if r != "system"],
-    }
+def _messages(turns: Turns, prompt: str) -> dict[str, Any]:
+    """Returns the fields of a prompt for Anthropic, which has no message of the system."""
+    system = next((turn["content"] for turn in turns if turn["role"] == "system"), None)
+    return {"system": system, **_chat([t for t in turns if t["role"] != "system"], prompt)}
 
 
 def _blocks_as_chat(data: Mapping[str, Any]) -> Mapping[str, Any]:
     # In OpenAI's format, so that the same code judges the answers of all servers. Anthropic's SDK
     # would retry by itself (decision 44).
     content, usage, reason = (data.get(name) for name in ("content", "usage", "stop_reason"))
-    message = {"content": content}
-    choice = {"message": message, "finish_reason": _REASONS.get(str(reason), reason)}
+    choice = {"message": {"content": content}, "finish_reason": _REASONS.get(str(reason), reason)}
     used = usage if isinstance(usage, Mapping) else {}
-    cached, stored = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
-    read = count_of(used.get("input_tokens"))
     # Anthropic leaves cached tokens out of `input_tokens`; OpenAI includes them.
-    total = None if read is None else read + (count_of(cached) or 0) + (count_of(stored) or 0)
-    counts = {
-        "prompt_tokens": total,
-        "completion_tokens": used.get("output_tokens", 0),
-        "prompt_tokens_details": {"cached_tokens": cached},
-    }
+    read, *cached = (count_of(used.get(name)) for name in _INPUT_TOKENS)
+    total = None if read is None else read + sum(filter(None, cached))
+    counts = {"prompt_tokens": total, "completion_tokens": used.get("output_tokens", 0)}
     return {"choices": [choice] if isinstance(content, list) else None, "usage": counts}
 
 
@@ -155,32 +130,29 @@ def _is_strict(schema: Any) -> bool:  # noqa: ANN401 -- any JSON
     return all(map(_is_strict, schema.values()))
 
 
-_CHAT = ServerProtocol(
+_OPENAI = ServerProtocol(
     path="/chat/completions",
-    batches="/batches",
     headers=_bearer,
-    content=lambda turns, prompt, _: {"messages": [*turns, {"role": "user", "content": prompt}]},
+    content=_chat,
     stop="stop",
     form=_response_format,
     as_chat=lambda data: data,
 )
 PROTOCOLS: Mapping[Mode, ServerProtocol] = {
-    "chat": _CHAT,
+    "chat": _OPENAI,
     "completions": replace(
-        _CHAT,
+        _OPENAI,
         path="/completions",
-        content=lambda _, prompt, __: {"prompt": prompt},
+        content=lambda _, prompt: {"prompt": prompt},
         form=lambda _: {},
     ),
     "messages": ServerProtocol(
         path="/messages",
-        batches="/messages/batches",
         headers=_anthropic_headers,
-        content=_blocks,
+        content=_messages,
         stop="stop_sequences",
         form=_output_config,
         as_chat=_blocks_as_chat,
-        uploads=False,
     ),
 }
 

@@ -22,7 +22,6 @@ from leporello.core.secrets import Key, is_variable, key
 from leporello.readers.endpoint.messages import chosen
 from leporello.readers.endpoint.protocols import (
     PROTOCOLS,
-    EndpointPrompt,
     Mode,
     ServerProtocol,
     check_url,
@@ -37,9 +36,8 @@ from leporello.readers.prompting.window import OnOverflow, Window
 
 if TYPE_CHECKING:
     from leporello.readers.endpoint.client import Client, Throttle
-    from leporello.readers.endpoint.requests import Asker
+    from leporello.readers.endpoint.requests import Dispatcher
 
-_BATCHED = 0.5  # share of the price that services charge for batches
 _parts = threading.RLock()  # threads create the cached properties only once
 
 
@@ -83,15 +81,8 @@ class Endpoint(PromptedReader):
             further input; the same command resumes it. All readers of this model on this server
             are counted together.
         budget_dollars: Number of dollars after which the run stops in the same way.
-        cache_prompts: Whether to ask the server to cache the beginning of prompts: system message
-            and examples, and passages if the prompt has them first. Only for `messages`; other
-            servers cache by themselves.
-        batch: Whether to send all waiting inputs as one batch, which services answer within a day
-            at half the price; a batch of a killed run is found again.
         options: Additional fields of each request, such as `{reasoning_effort: low, seed: 7}`.
         input_price: Dollars per million input tokens.
-        cached_price: Dollars per million input tokens from the server's cache; None is
-            `input_price`.
         output_price: Dollars per million output tokens.
     """
 
@@ -115,11 +106,8 @@ class Endpoint(PromptedReader):
     patience: NonNegative = 600.0
     budget_tokens: Positive | None = None
     budget_dollars: Annotated[float, Gt(0)] | None = None
-    cache_prompts: bool = False
-    batch: bool = False
     options: dict[str, Any] | None = None
     input_price: NonNegative = 0.0
-    cached_price: NonNegative | None = None
     output_price: NonNegative = 0.0
     examples: Path | None = None
     shots: Count = 4
@@ -140,10 +128,6 @@ class Endpoint(PromptedReader):
             raise ValueError("model is empty: set it to the name of the model on the server")
         if self.system and self.mode == "completions":
             raise ValueError("system needs mode 'chat': put its text into prompt instead")
-        if self.cache_prompts and self.mode != "messages":
-            raise ValueError("cache_prompts needs mode 'messages'; others cache by themselves")
-        if self.batch and self.mode == "completions":
-            raise ValueError("batch needs mode 'chat' or 'messages'")
         if "" in self.stop:
             raise ValueError("stop contains an empty string, which would end every text at once")
         if self.api_key and not isinstance(self.api_key, Key) and not is_variable(self.api_key):
@@ -152,13 +136,8 @@ class Endpoint(PromptedReader):
 
     @property
     def slots(self) -> int:
-        """Maximum number of threads that may read at once; 0 if all inputs are one batch."""
-        return 0 if self.batch else self._throttle.most
-
-    @property
-    def schedules_itself(self) -> bool:
-        """Whether it takes all waiting inputs in one call."""
-        return self.batch
+        """Maximum number of threads that may read at once."""
+        return self._throttle.most
 
     @property
     def budget(self) -> Budget:
@@ -184,7 +163,7 @@ class Endpoint(PromptedReader):
     def load(self) -> None:
         """Opens the session, and loads the tokenizer if there is one; `read` does so otherwise."""
         with _parts:
-            _ = self._client, self.count([""]), self._window, self._before, self._asker
+            _ = self._client, self.count([""]), self._window, self._before, self._dispatcher
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output per input, in order.
@@ -195,18 +174,15 @@ class Endpoint(PromptedReader):
         """
         self.load()
         parts = self._parts(inputs)
-        prompts = [
-            [EndpointPrompt(self._prompt(part), schema_sent(read.schema)) for part in read_parts]
-            for read, read_parts in zip(inputs, parts, strict=True)
-        ]
-        bodies = {prompt: self._body(prompt) for prompt in chain.from_iterable(prompts)}
-        outcomes = self._client.run(self._asker.ask(bodies))
+        sent = [[*map(self._request, read_parts)] for read_parts in parts]
+        prompts = dict(chain.from_iterable(sent))
+        outcomes = self._client.run(self._dispatcher.ask(prompts))
         if fault := next((o for o in outcomes.values() if isinstance(o, ResponseFault)), None):
             raise EndpointError(fault.message)
-        replies = {p: o for p, o in outcomes.items() if isinstance(o, EndpointReply)}
+        replies = {b: o for b, o in outcomes.items() if isinstance(o, EndpointReply)}
         return [
-            _output(read, read_parts, [replies[prompt] for prompt in read_prompts], self._account)
-            for read, read_parts, read_prompts in zip(inputs, parts, prompts, strict=True)
+            _output(read, read_parts, [replies[body] for body, _ in requests], self._account)
+            for read, read_parts, requests in zip(inputs, parts, sent, strict=True)
         ]
 
     def render(self, read: Read) -> str:
@@ -224,10 +200,8 @@ class Endpoint(PromptedReader):
 
     @cached_property
     def _account(self) -> ServerAccount:
-        share = _BATCHED if self.batch else 1.0
-        cached = self.input_price if self.cached_price is None else self.cached_price
-        prices = [price * share for price in (self.input_price, self.output_price, cached)]
-        return ServerAccount(shared_ledger(self.base_url, self.model), self.budget, *prices)
+        ledger = shared_ledger(self.base_url, self.model)
+        return ServerAccount(ledger, self.budget, self.input_price, self.output_price)
 
     @cached_property
     def _tokens(self) -> TokenCounts:
@@ -255,16 +229,12 @@ class Endpoint(PromptedReader):
         return Throttle(self.concurrency)
 
     @cached_property
-    def _asker(self) -> Asker:
-        limits = self.timeout, self.retries
-        arguments = self._client, self._protocol, *limits, self._account, self._tokens
-        if self.batch:
-            from leporello.readers.endpoint.batches import Batches
-
-            return Batches(*arguments)
+    def _dispatcher(self) -> Dispatcher:
         from leporello.readers.endpoint.requests import Dispatcher
 
-        return Dispatcher(*arguments, self.patience, self._throttle)
+        limits = self.timeout, self.retries, self.patience
+        counted = self._account, self._tokens
+        return Dispatcher(self._client, self._protocol, *limits, *counted, self._throttle)
 
     @property
     def _protocol(self) -> ServerProtocol:
@@ -281,24 +251,20 @@ class Endpoint(PromptedReader):
             raise ValueError("the prompt is empty")
         return self._render(read)
 
-    def _body(self, prompt: EndpointPrompt) -> bytes:
-        protocol = self._protocol
-        cached = self._shared(prompt.text) if self.cache_prompts else None
+    def _request(self, read: Read) -> tuple[bytes, str]:
+        """Returns the body of a request, and the prompt in it."""
+        protocol, prompt = self._protocol, self._prompt(read)
         fields = {
             "model": self.model,
-            **protocol.content(self._before, prompt.text, cached),
+            **protocol.content(self._before, prompt),
             self.max_tokens_field: self.max_new_tokens,
             "temperature": self.temperature,
             protocol.stop: [*self.stop] or None,
-            **protocol.form(prompt.schema),
+            **protocol.form(schema_sent(read.schema)),
             **(self.options or {}),
         }
-        return json.dumps({n: value for n, value in fields.items() if value is not None}).encode()
-
-    def _shared(self, prompt: str) -> int:
-        """Returns the length of the beginning that prompts on the same passages share."""
-        follows = self.prompt.partition("{context}")[2].partition("{")[0]
-        return max(0, prompt.rfind(follows)) if follows else 0
+        body = {name: value for name, value in fields.items() if value is not None}
+        return json.dumps(body).encode(), prompt
 
 
 def _value(secret: str) -> str:

@@ -51,7 +51,6 @@ class Usage:
     input_tokens: int
     output_tokens: int  # including reasoning
     reasoning_tokens: int | None = None  # None if the server does not report it
-    cached_tokens: int = 0  # input tokens from the server's cache
 
     def __add__(self, other: Usage) -> Usage:
         """Returns the sum; unknown reasoning counts as 0."""
@@ -59,7 +58,6 @@ class Usage:
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             (self.reasoning_tokens or 0) + (other.reasoning_tokens or 0),
-            self.cached_tokens + other.cached_tokens,
         )
 
 
@@ -156,11 +154,9 @@ def _usage(usage: object) -> Usage | None:
     read, written = map(count_of, (usage.get("prompt_tokens"), usage.get("completion_tokens", 0)))
     if read is None or written is None:
         return None
-    details = [usage.get(f"{part}_tokens_details") for part in ("prompt", "completion")]
-    prompt, completion = (row if isinstance(row, Mapping) else {} for row in details)
-    cached = count_of(prompt.get("cached_tokens")) or 0
-    reasoning = count_of(completion.get("reasoning_tokens"))
-    return Usage(read, written, reasoning, min(read, cached))
+    details = usage.get("completion_tokens_details")
+    reasoning = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    return Usage(read, written, count_of(reasoning))
 
 
 def fault_of_error(error: Exception, base_url: str, timeout: float) -> ResponseFault:

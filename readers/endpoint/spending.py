@@ -28,27 +28,21 @@ _TURN = 8  # tokens for each turn of a worked example; known templates add 4 to 
 
 @dataclass
 class SharedLedger:
-    """Thread-safe ledger of several readers."""
+    """Ledger of several readers."""
 
     spent: Ledger = field(default_factory=Ledger)
     closed: bool = False  # whether a limit was reached, so that later readers start another ledger
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def add(self, cost: Ledger) -> None:
-        """Adds the cost of an answered request."""
-        with self._lock:
-            self.spent += cost
 
 
 # Readers of the same model on the same server share a ledger as long as any of them exists: this
 # includes all points of a sweep, since a run keeps its stages.
 _LEDGERS: WeakValueDictionary[tuple[str, str], SharedLedger] = WeakValueDictionary()
-_opening = threading.Lock()
+_lock = threading.Lock()  # of all ledgers, since readers have threads of their own
 
 
 def shared_ledger(base_url: str, model: str) -> SharedLedger:
     """Returns the ledger of a model on a server."""
-    with _opening:
+    with _lock:
         ledger = _LEDGERS.get((base_url, model))
         if ledger is None or ledger.closed:
             ledger = _LEDGERS[base_url, model] = SharedLedger()
@@ -63,12 +57,13 @@ class ServerAccount:
     budget: Budget
     input_price: float
     output_price: float
-    cached_price: float
 
     def add(self, usage: Usage) -> None:
         """Adds the cost of an answered request."""
-        tokens = usage.input_tokens, usage.output_tokens
-        self.ledger.add(Ledger(1, *tokens, self._cost(usage)))
+        with _lock:
+            self.ledger.spent += Ledger(
+                1, usage.input_tokens, usage.output_tokens, self._cost(usage)
+            )
 
     def check(self) -> None:
         """Raises `BudgetSpentError` if the budget is spent."""
@@ -98,9 +93,8 @@ class ServerAccount:
         return bool(self.input_price or self.output_price)
 
     def _cost(self, usage: Usage) -> float:
-        cached = usage.cached_tokens
-        read = (usage.input_tokens - cached) * self.input_price + cached * self.cached_price
-        return (read + usage.output_tokens * self.output_price) / _MILLION
+        read, written = usage.input_tokens, usage.output_tokens
+        return (read * self.input_price + written * self.output_price) / _MILLION
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,6 @@ def running(script: Script) -> Iterator[Server]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("leporello.readers.endpoint.requests._FIRST_WAIT", 0.001)
             patch.setattr("leporello.readers.endpoint.client._FIRST_PAUSE", 0.001)
-            patch.setattr("leporello.readers.endpoint.batches._FIRST_WAIT", 0.01)
             for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
                 patch.delenv(name)
             yield server

@@ -199,8 +199,6 @@ def test_an_answer_that_matches_no_choice_is_not_changed(reply_text: str, text: 
         ({"model": " "}, "model is empty"),
         ({"mode": "completions", "system": "Be brief."}, "system needs mode 'chat'"),
         ({"budget_dollars": 1.0}, "budget_dollars needs prices"),
-        ({"cache_prompts": True}, "cache_prompts needs mode 'messages'"),
-        ({"mode": "completions", "batch": True}, "batch needs mode"),
     ],
 )
 def test_invalid_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
