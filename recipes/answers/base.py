@@ -13,12 +13,12 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from leporello.core.errors import UserError
-from leporello.models.conversion import quantised_bert
 from leporello.models.locate import loadable, locate
 from leporello.models.weights import Arrays, ModelFolder, unpack
 from leporello.readers.backends import pretrained
 from recipes.answers.names import restored
 from recipes.answers.settings import AnswersSettings
+from recipes.quantised import quantised_bert
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

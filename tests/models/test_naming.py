@@ -163,7 +163,6 @@ def test_models_on_this_machine_are_listed(tmp_path: Path, monkeypatch: pytest.M
         listed = {m.name: (m.reader, m.window) for m in known_models()}
     assert listed["leporello-en"] == ("Embedded", None)
     assert listed["smollm2-135m-instruct"] == ("CausalLM", 8192)
-    assert listed["answerai-colbert-small"] == ("", None)
     assert listed["me/t5"] == ("Seq2Seq", 512)
     assert listed["ollama:llama3.2:latest"] == ("Endpoint", 6000)
     assert listed["vllm:"] == ("", None)

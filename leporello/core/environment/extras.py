@@ -15,7 +15,7 @@ _EXTRA_OF: Mapping[str, str] = {
     "llguidance": "typed",
     "lm_eval": "lm-eval",
     "nltk": "shuffle-test",
-    "onnx": "local",
+    "onnx": "train",
     "peft": "train",
     "punkt": "shuffle-test",
     "pyarrow": "parquet",

