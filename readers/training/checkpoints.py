@@ -1,6 +1,8 @@
-"""Checkpoints that survive a kill: only those marked as complete are used.
+"""Checkpoints that survive a kill: only complete ones are used.
 
-The Trainer writes a checkpoint's files one by one, so a killed process may leave incomplete ones.
+The Trainer writes a checkpoint's files one by one, and its state last, so a checkpoint is complete
+if its state can be read. After a kill during a removal, the rest is neither the last checkpoint
+nor the best one.
 """
 
 # ruff: noqa: ARG002 -- the Trainer passes arguments that these callbacks do not use
@@ -11,11 +13,8 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerControl, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
-
-# An empty file written last; it is removed first, so a kill never leaves a marked fragment.
-_MARK = ".whole"
 
 
 def step_of(checkpoint: Path) -> int:
@@ -25,8 +24,7 @@ def step_of(checkpoint: Path) -> int:
 
 def complete_checkpoints(folder: Path) -> list[Path]:
     """Returns the complete checkpoints in the order of their steps."""
-    checkpoints = [path.parent for path in folder.glob(f"checkpoint-*/{_MARK}")]
-    return sorted(checkpoints, key=step_of)
+    return sorted(filter(_state, folder.glob("checkpoint-*")), key=step_of)
 
 
 def last_complete(folder: Path) -> Path | None:
@@ -38,24 +36,12 @@ def last_complete(folder: Path) -> Path | None:
     return checkpoints[-1] if checkpoints else None
 
 
-class CheckpointMarker(TrainerCallback):
-    """Marks checkpoints as complete, and removes those that are not needed any more."""
-
-    def __init__(self, *, keep_all: bool) -> None:
-        self._keep_all = keep_all
-
-    def on_save(
-        self, args: TrainingArguments, state: TrainerState, *_: object, **__: object
-    ) -> None:
-        """Marks the checkpoint that was written."""
-        folder = Path(str(args.output_dir))
-        (folder / f"checkpoint-{state.global_step}" / _MARK).touch()
-        # The last one to resume from, and the best one to keep: two on the disk at a time.
-        needed = {state.global_step, state.best_global_step}
-        for path in complete_checkpoints(folder):
-            if not self._keep_all and step_of(path) not in needed:
-                (path / _MARK).unlink()  # first, since a kill may interrupt the removal
-                shutil.rmtree(path)
+def _state(checkpoint: Path) -> TrainerState | None:
+    try:
+        state: TrainerState = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+    except (OSError, ValueError):
+        return None
+    return state
 
 
 class StepLogger(TrainerCallback):
@@ -98,7 +84,8 @@ class StepLogger(TrainerCallback):
 
 def finished(checkpoint: Path, patience: int) -> Sequence[Mapping[str, float]] | None:
     """Returns the log up to a checkpoint if the training ended with it, otherwise None."""
-    state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+    state = _state(checkpoint)
+    assert state
     is_over = state.global_step >= state.max_steps or _exhausted(state.log_history, patience)
     return state.log_history if is_over else None
 

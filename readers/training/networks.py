@@ -135,13 +135,6 @@ class BatchTrainer(Trainer):
         # Counted, since a small last micro-batch would otherwise weigh as much as a full one.
         return sum(int(_items(self.data_collator([batch]))) for batch in self._validation)
 
-    def _get_collator_with_removed_columns(
-        self,
-        collator: Any,  # noqa: ANN401 -- as in Trainer
-        description: str | None = None,  # noqa: ARG002 -- as in Trainer
-    ) -> Any:  # noqa: ANN401 -- as in Trainer
-        return collator  # training examples have no columns
-
 
 def _items(inputs: Tensors) -> torch.Tensor:
     """Returns the number of tokens, classes or spans in the mean loss of a micro-batch."""

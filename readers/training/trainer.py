@@ -18,7 +18,6 @@ from transformers import (
     PrinterCallback,
     ProgressCallback,
     Trainer,
-    TrainerCallback,
     TrainingArguments,
 )
 from transformers.integrations.integration_utils import TensorBoardCallback
@@ -27,7 +26,6 @@ from leporello.core.errors import UserError
 from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
 from leporello.readers.backends.pretrained import Architecture, Tokens, quiet
 from leporello.readers.training.checkpoints import (
-    CheckpointMarker,
     StepLogger,
     complete_checkpoints,
     finished,
@@ -131,21 +129,15 @@ def _trainer(
         data_collator=lambda batches: model.collator(network, padding, batches[0]),
         train_dataset=micro_batches(examples, settings, shuffled=True),
         eval_dataset=micro_batches(validation, settings, shuffled=False),
-        callbacks=_callbacks(job),
+        callbacks=[
+            StepLogger(job.step, settings.patience),
+            TensorBoardCallback(_writer(job.directory)),  # type: ignore[no-untyped-call]  # transformers leaves it so
+        ],
     )
     # Leporello draws the progress itself; theirs would print over it.
     for noisy in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(noisy)
     return trainer
-
-
-def _callbacks(job: TuningJob) -> list[TrainerCallback]:
-    settings = job.settings
-    return [
-        CheckpointMarker(keep_all=settings.best_by == "metric"),
-        StepLogger(job.step, settings.patience),
-        TensorBoardCallback(_writer(job.directory)),  # type: ignore[no-untyped-call]  # transformers leaves it so
-    ]
 
 
 def _writer(folder: Path) -> Any:  # noqa: ANN401 -- TensorBoard's
@@ -183,6 +175,8 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
             activation_checkpointing=settings.gradient_checkpointing,
             eval_strategy=strategy,
             save_strategy=strategy,
+            # The last one to resume from, and the best one; a metric is computed for all.
+            save_total_limit=2 if settings.best_by == "loss" else None,
             eval_steps=settings.evaluate_steps or None,
             # 500 is the Trainer's default; it is unused if the strategy is `epoch`.
             save_steps=settings.evaluate_steps or 500,

@@ -78,7 +78,7 @@ def test_an_interrupted_training_ends_the_same(place: Path, tmp_path: Path, kind
         with pytest.raises(KeyboardInterrupt):
             tuned(reader, tmp_path / "cut", often, Stopping(at))
     (tmp_path / "cut/checkpoint-99").mkdir()
-    (tmp_path / "cut/checkpoint-99/config.json").write_text("{")
+    (tmp_path / "cut/checkpoint-99/trainer_state.json").write_text("{")
     resumed = tuned(reader, tmp_path / "cut", often)
     for row, resumed_row in zip(complete.curve, resumed.curve, strict=True):
         assert row == pytest.approx(resumed_row, abs=1e-6)
