@@ -156,7 +156,6 @@ class ShardResult:
     outcome: str = "finished"
     worker: str = field(default_factory=this_worker)
     seconds: float = 0.0
-    peak_bytes: int = 0  # peak memory of the worker
     pipelines: Mapping[int, PipelineShare] = field(default_factory=dict)  # shares, by index
     error: str = ""  # reason, unless the shard is finished
     spent: Mapping[str, Ledger] = field(default_factory=dict)  # since its last result, by role
@@ -174,7 +173,6 @@ class ShardResult:
             "seconds": round(self.seconds, 3),
             "examples": sum(share.examples for share in self.pipelines.values()),
             "reads": sum(share.read().reads for share in self.pipelines.values()),
-            "peak_bytes": self.peak_bytes,
         }
 
 

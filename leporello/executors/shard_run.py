@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic  # by name: a stage may replace functions of `time`
 
-from leporello.core.environment.platform import peak_memory
 from leporello.core.errors import UserError
 from leporello.engine.database import StoreCounts, StoreKey
 from leporello.engine.failures import OVERDUE, TRIES, Attempts, Phase
@@ -180,6 +179,5 @@ class ShardRun:
             outcome=outcome,
             seconds=monotonic() - self._started,
             pipelines={lane.place: lane.share for lane in self._lanes},
-            peak_bytes=peak_memory(),
             error=error,
         )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -154,29 +151,15 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Locks the directory; raises UserError with the name of a process that has locked it."""
+        """Locks the directory; raises UserError if another process has locked it."""
         self._create()
-        busy = f"{self.path}: {self._owner()} is running there; wait for it, or use another --out"
+        busy = f"{self.path}: another process is running there; wait for it, or use another --out"
         try:
             with locked(self.path / ".lock", busy):
-                # In a second file, since a locked file cannot be read on Windows.
-                self._lock_owner.write_text(f"process {os.getpid()} on {platform.node()}")
                 yield
         except OSError as error:  # no permission, or the disk is full
             reason = error.strerror or type(error).__name__
             raise UserError(f"{self.path}: cannot be written to: {reason}") from error
-
-    @property
-    def _lock_owner(self) -> Path:
-        return self.path / ".lock.holder"
-
-    def _owner(self) -> str:
-        """Returns the process that has the lock, and since when."""
-        try:
-            since = datetime.fromtimestamp(self._lock_owner.stat().st_mtime).astimezone()
-            return f"{self._lock_owner.read_text()}, since {since:%Y-%m-%d %H:%M},"
-        except OSError:
-            return "another process"
 
     def _create(self) -> None:
         try:

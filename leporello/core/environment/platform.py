@@ -40,16 +40,6 @@ def memory_free() -> int:
     return 0
 
 
-def peak_memory() -> int:
-    """Returns the peak memory of this process in bytes; 0 if the system does not report it."""
-    if sys.platform == "win32":
-        return 0
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # macOS counts bytes, others KiB
-
-
 def limit_memory(limit: int) -> None:
     """Limits the memory of this process to a number of bytes; 0 means no limit."""
     if not limit:
