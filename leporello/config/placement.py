@@ -14,7 +14,6 @@ from pydantic import AllowInfNan
 
 from leporello.config.parameters import setting, settings_of
 from leporello.core.environment.extras import require
-from leporello.core.environment.input_limits import size_of
 from leporello.core.environment.platform import cores, memory_free
 from leporello.core.errors import ConfigError
 from leporello.core.protocols import Count, Positive
@@ -48,8 +47,6 @@ class Placement:
         worker_cpus: CPUs that each worker reserves on Ray, including those of its selectors.
         worker_gpus: GPUs that each worker reserves on Ray; below 1, several workers share a GPU.
             Locally, each of several workers has its own GPU if there are any.
-        worker_memory: Memory of each worker, such as `4GiB`: the reservation on Ray, the limit on
-            this machine; without a limit if empty.
         threads: Threads of each worker on its CPUs. A model's output may depend on it, so runs with
             different numbers count as different.
     """
@@ -60,7 +57,6 @@ class Placement:
     selectors: Count = 0
     worker_cpus: Amount = 1.0
     worker_gpus: Amount = 0.0
-    worker_memory: str = ""
     threads: Positive = 1
 
     def count(self, model_bytes: int = 0) -> int:
@@ -72,11 +68,6 @@ class Placement:
         # Each worker has its own copy of the model; the machine must not swap.
         fitting = memory_free() // (_MODEL_SHARE * model_bytes) if model_bytes else cores()
         return max(1, min(cores() // self.threads, int(fitting)))
-
-    @property
-    def worker_bytes(self) -> int:
-        """Memory of each worker; 0 means no limit."""
-        return _bytes_in(self.worker_memory)
 
     def check(self) -> None:
         """Raises UserError if the executor is not installed."""
@@ -110,10 +101,6 @@ def _problems(placement: Placement) -> Iterator[tuple[str, str]]:
             yield "workers", "0 means this process, which is not on Ray: give 1 or more, or `auto`"
         if placement.worker_gpus > 1 and placement.worker_gpus % 1:
             yield "worker_gpus", f"must be a whole number if above 1, got {placement.worker_gpus:g}"
-    try:
-        _bytes_in(placement.worker_memory)
-    except ValueError as error:
-        yield "worker_memory", str(error)
 
 
 def _full_address(text: str) -> str:
@@ -127,13 +114,6 @@ def _full_address(text: str) -> str:
             f"must be `auto`, HOST or HOST:PORT, such as 10.0.0.5:{_PORT}, got {text!r}"
         )
     return f"{match['host']}:{port}"
-
-
-def _bytes_in(text: str) -> int:
-    size = size_of(text) if text else 0
-    if text and not size:
-        raise ValueError(f"must be a size above 0, got {text!r}")
-    return size
 
 
 def visible_gpus() -> list[str]:

@@ -72,10 +72,9 @@ class WorkerProcess:
         spec: bytes,
         threads: int,
         variables: Mapping[str, str],
-        memory: int = 0,
         remapped: Mapping[str, str] | None = None,
     ) -> None:
-        """Starts the process with a pickled group of jobs; `memory` is in bytes, 0 sets no limit.
+        """Starts the process with a pickled group of jobs.
 
         `remapped` contains paths of plug-ins' files here, by their paths on the driver's machine.
         """
@@ -108,7 +107,7 @@ class WorkerProcess:
             )
         self._channel = Channel(parent_socket, _TO_TRANSFER)
         self._message: bytes | None = None
-        self.send(dump((paths, memory, remapped or {}, spec)))
+        self.send(dump((paths, remapped or {}, spec)))
 
     def fileno(self) -> int:
         """Returns the number of the socket, for functions that wait for several ones."""

@@ -99,9 +99,8 @@ class LocalWorkers(Workplace):
         # By current workers, since a replaced worker must get the GPU that became free.
         gpu = min(visible_gpus(), key=gpus_in_use.count, default=None)
         variables = {} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu}
-        placement = self._placement
         try:
-            link = WorkerProcess(self._spec, placement.threads, variables, placement.worker_bytes)
+            link = WorkerProcess(self._spec, self._placement.threads, variables)
         except OSError as error:
             raise UserError(
                 f"a worker process could not start: {error.strerror}; use fewer --workers, or"
@@ -179,10 +178,10 @@ class Pool:
 
     def _has_orders(self, count: int) -> bool:
         """Returns whether `count` orders are available, and queues them."""
-        if self._ending:
-            return False
-        self._queue.extend(itertools.islice(self._orders, max(0, count - len(self._queue))))
-        return len(self._queue) >= count
+        if not self._ending:
+            missing = itertools.islice(self._orders, max(0, count - len(self._queue)))
+            self._call(lambda: self._queue.extend(missing))
+        return not self._ending and len(self._queue) >= count
 
     # -- messages ----------------------------------------------------------------------------
 

@@ -15,7 +15,6 @@ from typing import Any, Self
 from leporello.core.calls.budget import Ledger
 from leporello.core.calls.contracts import batching_of, load_models
 from leporello.core.environment.classes import REMAPPED_PATHS
-from leporello.core.environment.platform import limit_memory
 from leporello.core.errors import BudgetSpentError, Stopped, UserError
 from leporello.core.protocols import SharesLimits
 from leporello.engine.failures import Phase, be_watched, error_text, set_late
@@ -174,11 +173,8 @@ def main() -> None:
     sys.unraisablehook = threading.excepthook = _log_ignored
     try:
         channel = connected()
-        sys.path[:], memory, remapped, spec = channel.receive()
+        sys.path[:], remapped, spec = channel.receive()
         REMAPPED_PATHS.update(remapped)
-        # Before any stage runs: a failed allocation is an error of one example, but the kernel's
-        # killer may choose any process of the machine.
-        limit_memory(memory)
         _DriverConnection(channel).run(spec)
     except (EOFError, ConnectionError):  # the driver has ended
         pass

@@ -48,11 +48,11 @@ def faults(config: Path, *overrides: str) -> list[str]:
 
 
 def test_a_pipeline_sets_its_placement(tmp_path: Path) -> None:
-    config = mine(tmp_path, "{executor: ray, address: head, workers: 4, worker_memory: 4GiB}")
+    config = mine(tmp_path, "{executor: ray, address: head, workers: 4}")
     [job] = prepared_jobs(config)
-    expected = Placement("ray", address="head:6379", workers=4, worker_memory="4GiB")
+    expected = Placement("ray", address="head:6379", workers=4)
     assert job.placement == expected
-    assert (job.placement.worker_bytes, job.placement.selectors) == (4 * 2**30, 0)
+    assert job.placement.selectors == 0
 
 
 def test_faults_of_a_placement_are_reported_with_their_lines(tmp_path: Path) -> None:
@@ -73,7 +73,6 @@ def test_faults_of_a_placement_are_reported_with_their_lines(tmp_path: Path) -> 
             placement:
               executor: ray
               workers: 0
-              worker_memory: much
               worker_gpus: 1.5
           three: {extends: lead, placement: 4}
           four: {extends: lead, placement: {address: auto}}
@@ -90,13 +89,12 @@ def test_faults_of_a_placement_are_reported_with_their_lines(tmp_path: Path) -> 
         "mine.yaml:9: one.placement.selectors: must be greater than or equal to 0",
         "mine.yaml:10: one.placement.worker_gpus: must be a finite number",
         "mine.yaml:15: two.placement.workers: 0 means this process, which is not on Ray",
-        "mine.yaml:16: two.placement.worker_memory: must be a size such as 4GiB",
-        "mine.yaml:17: two.placement.worker_gpus: must be a whole number if above 1",
-        "mine.yaml:18: three.placement: must be a mapping of settings, got 4",
-        "mine.yaml:19: four.placement.address: applies only to Ray; add `executor: ray`",
-        "mine.yaml:20: five.placement.worker_gpus: applies only to Ray: on this machine each of",
-        "mine.yaml:21: six.placement.selectors: need a worker, and there are 0",
-        "mine.yaml:22: seven.placement.reader_replicas: unknown setting",
+        "mine.yaml:16: two.placement.worker_gpus: must be a whole number if above 1",
+        "mine.yaml:17: three.placement: must be a mapping of settings, got 4",
+        "mine.yaml:18: four.placement.address: applies only to Ray; add `executor: ray`",
+        "mine.yaml:19: five.placement.worker_gpus: applies only to Ray: on this machine each of",
+        "mine.yaml:20: six.placement.selectors: need a worker, and there are 0",
+        "mine.yaml:21: seven.placement.reader_replicas: unknown setting",
     ]
     assert [line[: len(want)] for line, want in zip(lines, wanted, strict=True)] == wanted
 

@@ -1,5 +1,6 @@
 """Stages that raise or end their process: only their example fails."""
 
+import resource
 import shutil
 from pathlib import Path
 
@@ -95,6 +96,17 @@ def test_a_signal_between_shards_stops_the_run(tmp_path: Path) -> None:
         assert (finished.stopped, finished.results[0].examples) == (stopped, examples)
 
 
+def test_a_signal_while_orders_are_made_stops_the_workers(tmp_path: Path) -> None:
+    """They end after the current read instead of being killed."""
+    project = Project(tmp_path)
+    (tmp_path / "plug.py").write_text(PLUG_IN + STOPPING)
+    with project.config.open("a") as file:
+        file.write('  stopping: {class: "./plug.py:Stopping"}\n')
+    finished = project.run(tasks=["stopping"], limits=Limits(shard_examples=1), workers=1)
+    assert finished.stopped == "interrupted"
+    assert project.outcomes() in (["stopped"], ["finished"])
+
+
 KILLED = "its process was killed by signal 9 (9 is often lack of memory) each time"
 LEFT = "its process ended with status 0 each time"
 
@@ -134,10 +146,15 @@ def test_a_read_in_a_slot_that_kills_its_worker_fails_alone(tmp_path: Path) -> N
     assert project.outcomes() == ["died"] * 4 + ["finished"]
 
 
-def test_an_example_that_exceeds_the_memory_of_a_worker_fails(tmp_path: Path) -> None:
+def test_an_example_that_exceeds_a_limit_of_memory_fails(tmp_path: Path) -> None:
     """If Python raises MemoryError, the worker continues."""
     project = Project(tmp_path, "one", "reader: eat", "three", "four")
-    project.run(workers=1, overrides=["placement.worker_memory=4GiB"])
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (2**32, before[1]))  # inherited by the worker
+    try:
+        project.run(workers=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
     assert project.failures() == {"q1": ("reader", "MemoryError: ")}
     assert project.outcomes() == ["finished"]
     project.holds_all_others()

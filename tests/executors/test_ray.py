@@ -195,7 +195,7 @@ def test_a_user_error_ends_the_run_with_its_message(lamps: Lamps) -> None:
             lamps.run(executor, "reader.class=Seq2Seq", "reader.model=./none", executor=executor)
         messages.append(str(error.value))
     assert messages[0] == messages[1]
-    for demand, name in (("worker_gpus=2", "2 GPU"), ("worker_memory=9TB", "GiB of memory")):
+    for demand, name in (("worker_gpus=2", "2 GPU"), ("worker_cpus=999", "999 CPU")):
         with pytest.raises(UserError, match=f"each worker must reserve .*{name}.*no node of the"):
             lamps.run("none", f"placement.{demand}", executor="ray")
 

@@ -40,18 +40,6 @@ def memory_free() -> int:
     return 0
 
 
-def limit_memory(limit: int) -> None:
-    """Limits the memory of this process to a number of bytes; 0 means no limit."""
-    if not limit:
-        return
-    if sys.platform == "win32":
-        raise UserError("worker_memory: Windows cannot limit a process's memory; remove it")
-    import resource
-
-    # Not RLIMIT_AS, which also counts mapped files: models and indexes are mapped into memory.
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
-
-
 def unnamed_file() -> IO[bytes]:
     """Returns an empty file that a child process can inherit, in memory on Linux."""
     if sys.platform == "linux":

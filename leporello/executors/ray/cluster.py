@@ -95,8 +95,7 @@ def _connect(placement: Placement, modules: list[str]) -> None:
 
 def worker_resources(placement: Placement) -> dict[str, float]:
     """Returns the resources that each worker reserves, with Ray's names."""
-    memory = {"memory": placement.worker_bytes} if placement.worker_bytes else {}
-    return {"num_cpus": placement.worker_cpus, "num_gpus": placement.worker_gpus, **memory}
+    return {"num_cpus": placement.worker_cpus, "num_gpus": placement.worker_gpus}
 
 
 def resolved(placement: Placement, total: Mapping[str, float]) -> tuple[Placement, int]:
@@ -113,16 +112,14 @@ def resolved(placement: Placement, total: Mapping[str, float]) -> tuple[Placemen
 def check_capacity(placement: Placement, nodes: Sequence[Mapping[str, float]]) -> None:
     """Raises UserError if none of these nodes is large enough for a worker, even when idle."""
     demands = (
-        ("GPU", "worker_gpus", placement.worker_gpus, 1),
-        ("CPU", "worker_cpus", placement.worker_cpus, 1),
-        ("memory", "worker_memory", placement.worker_bytes / 2**30, 2**30),
+        ("GPU", "worker_gpus", placement.worker_gpus),
+        ("CPU", "worker_cpus", placement.worker_cpus),
     )
-    for resource, parameter, needed, unit in demands:
-        most = max((node.get(resource, 0.0) / unit for node in nodes), default=0.0)
+    for resource, parameter, needed in demands:
+        most = max((node.get(resource, 0.0) for node in nodes), default=0.0)
         if needed > most:
-            name = "GiB of memory" if unit > 1 else resource
             raise UserError(
-                f"each worker must reserve {needed:.4g} {name}, but no node of the Ray cluster"
+                f"each worker must reserve {needed:.4g} {resource}, but no node of the Ray cluster"
                 f" has more than {most:.4g} (`ray status`); lower {parameter}, or add such a node"
                 " (at least one must exist before the run, even if the cluster scales by itself)"
             )
