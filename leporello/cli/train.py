@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -35,14 +35,12 @@ def train(
     options: TrainOptions,
     *,
     calibrate: Annotated[
-        Literal["platt", "isotonic"] | None,
+        bool,
         typer.Option(
             "--calibrate",
-            help="Calibrate the confidence of the answers in place of training the reader: fit two"
-            " numbers (platt), or a curve, which needs hundreds of answers (isotonic).",
-            show_default=False,
+            help="Calibrate the confidence of the answers in place of training the reader.",
         ),
-    ] = None,
+    ] = False,
     data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +50,7 @@ def train(
 
     with redirect_stdout(sys.stderr):  # output of plug-ins is not a result
         if calibrate:
-            calibration = fit_calibration(**vars(options), method=calibrate)
+            calibration = fit_calibration(**vars(options))
         else:
             all_trained = train_all(**vars(options))
     if calibrate:

@@ -188,17 +188,6 @@ class TrainOptions(OneJobOptions):
 
 
 @dataclass(frozen=True)
-class CalibrateOptions(TrainOptions):
-    """Options of a calibration.
-
-    Attributes:
-        method: Fit two numbers (`platt`), or a curve, which needs hundreds of answers (`isotonic`).
-    """
-
-    method: Literal["platt", "isotonic"] = "platt"
-
-
-@dataclass(frozen=True)
 class FewShotOptions(OneJobOptions):
     """Options for drawing examples for prompts.
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from leporello.core.errors import UserError
-from leporello.core.records import JSON, Output
+from leporello.core.records import Output
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-Method = Literal["platt", "isotonic"]
 
 # At 30 a probability differs from 1 by 1e-13; infinity would break the fit.
 _LARGEST_ODDS = 30.0  # log odds
@@ -27,56 +23,21 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A non-decreasing function from log odds, or other scores, to probabilities.
+    """A logistic function of slope * score + offset, where a score may be log odds.
 
-    It is a logistic function of slope * score + offset (Platt 1999: temperature scaling with an
-    offset); or linear between ascending scores (isotonic regression, Zadrozny and Elkan 2002), if
-    there are any.
+    It is temperature scaling with an offset (Platt 1999).
     """
 
     slope: float = 1.0
     offset: float = 0.0
-    scores: tuple[float, ...] = ()
-    probabilities: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        numbers = (self.slope, self.offset, *self.scores, *self.probabilities)
-        if not all(map(math.isfinite, numbers)) or self.slope < 0:
-            raise ValueError("slope, offset, scores and probabilities must be numbers, slope >= 0")
-        if len(self.scores) != len(self.probabilities):
-            raise ValueError("scores and probabilities must have the same length")
-        is_ascending = all(a < b for a, b in pairwise(self.scores))
-        if not is_ascending or any(a > b for a, b in pairwise((0.0, *self.probabilities, 1.0))):
-            raise ValueError("scores must ascend; probabilities, from 0 to 1, must not fall")
+        if not (math.isfinite(self.slope) and math.isfinite(self.offset)) or self.slope < 0:
+            raise ValueError("slope and offset must be numbers, slope >= 0")
 
     def probability(self, score: float) -> float:
         """Returns the probability that an answer with this score is correct."""
-        if not self.scores:
-            return 0.5 + 0.5 * math.tanh((self.slope * score + self.offset) / 2)
-        place = bisect_right(self.scores, score)
-        if place in (0, len(self.scores)):
-            return self.probabilities[max(place - 1, 0)]
-        (x, end), (y, top) = (n[place - 1 : place + 1] for n in (self.scores, self.probabilities))
-        return y + (top - y) * (score - x) / (end - x)
-
-    @classmethod
-    def from_row(cls, row: Any) -> Calibration:  # noqa: ANN401 -- any JSON
-        """Returns the calibration from a result of `row`; else raises ValueError or TypeError."""
-        if not isinstance(row, Mapping):
-            raise TypeError("it does not contain a mapping")
-        if "slope" in row:
-            return cls(float(row["slope"]), float(row.get("offset", 0)))
-        if "scores" in row:
-            return cls(
-                1.0, 0.0, tuple(map(float, row["scores"])), tuple(map(float, row["probabilities"]))
-            )
-        raise ValueError("it has neither slope and offset, nor scores and probabilities")
-
-    def row(self) -> dict[str, JSON]:
-        """Returns the calibration as JSON for a file."""
-        if self.scores:
-            return {"scores": [*self.scores], "probabilities": [*self.probabilities]}
-        return {"slope": self.slope, "offset": self.offset}
+        return 0.5 + 0.5 * math.tanh((self.slope * score + self.offset) / 2)
 
 
 class TakesCalibration:
@@ -122,30 +83,20 @@ def odds_of(probability: float) -> float:
 def read_calibration(path: Path) -> Calibration:
     """Returns the calibration of a JSON file."""
     try:
-        return Calibration.from_row(json.loads(path.read_text(encoding="utf-8")))
+        row = json.loads(path.read_text(encoding="utf-8"))
+        return Calibration(float(row["slope"]), float(row["offset"]))
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(
-            f"calibration {path}: {error}; `train PIPELINE --calibrate platt` writes such a file"
+            f"calibration {path}: {error}; it needs slope and offset: `train PIPELINE --calibrate`"
+            " writes such a file"
         ) from None
 
 
-def fit(method: Method, scores: Iterable[float], shares: Iterable[float]) -> Calibration:
-    """Returns the calibration that fits the scores of answers to their correctness, 0 to 1.
-
-    `platt` fits two numbers; `isotonic` fits a step function and needs some hundred answers.
-    """
+def fit(scores: Iterable[float], shares: Iterable[float]) -> Calibration:
+    """Returns the calibration that fits the scores of answers to their correctness, 0 to 1."""
     import numpy as np
 
     x, y = np.array([*scores], float), np.array([*shares], float)
-    if method == "isotonic":
-        from sklearn.isotonic import IsotonicRegression
-
-        margin = 1 / (len(x) + 2)  # few answers cannot justify a probability near 0 or 1
-        steps = IsotonicRegression(y_min=margin, y_max=1 - margin, out_of_bounds="clip").fit(x, y)
-        pairs = zip(_rounded(steps.X_thresholds_), _rounded(steps.y_thresholds_), strict=True)
-        # A dict, since rounding can make two scores equal, and scores must ascend.
-        knots = dict(pairs)
-        return Calibration(scores=(*knots,), probabilities=(*knots.values(),))
     slope, level, mean = fit_logistic(x, y, np.ones(len(x)))
     if slope <= 0:  # the scores are not informative, so use the mean
         # A falling curve would trust the answers that the reader doubts most.
@@ -170,7 +121,3 @@ def fit_logistic(
         sample_weight=np.concatenate([sizes * shares, sizes * (1 - shares)]),
     )
     return float(model.coef_[0, 0]) / spread, float(model.intercept_[0]), mean
-
-
-def _rounded(numbers: Iterable[float]) -> tuple[float, ...]:
-    return tuple(round(float(number), _DIGITS) for number in numbers)

@@ -1,7 +1,7 @@
 """`train --calibrate`: fits the confidence of a pipeline's answers to their scores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from leporello.config.metrics import metrics_of
@@ -9,9 +9,9 @@ from leporello.core.errors import UserError
 from leporello.core.files import write_json
 from leporello.jobs.directory import RunDirectory, safe_name
 from leporello.jobs.files import JobFiles
-from leporello.jobs.options import CalibrateOptions, takes
+from leporello.jobs.options import TrainOptions, takes
 from leporello.jobs.results import answers_of, selectivity
-from leporello.models.calibration import Calibration, Method, fit, odds_of
+from leporello.models.calibration import Calibration, fit, odds_of
 from leporello.runs.run import run
 from leporello.training.splits import one_job, only_training
 
@@ -34,8 +34,8 @@ class FittedCalibration:
     after: float
 
 
-@takes(CalibrateOptions)
-def calibrate(options: CalibrateOptions) -> FittedCalibration:
+@takes(TrainOptions)
+def calibrate(options: TrainOptions) -> FittedCalibration:
     """Runs a pipeline on a task, and fits the confidence of its answers to their scores.
 
     The score is by the task's judging metric; a calibration that the config names is ignored.
@@ -48,7 +48,7 @@ def calibrate(options: CalibrateOptions) -> FittedCalibration:
     folder.mkdir(parents=True, exist_ok=True)
     # An identity, since fitting to calibrated confidences would correct them twice.
     identity = folder / "none.json"
-    write_json(identity, Calibration().row())
+    write_json(identity, asdict(Calibration()))
     finished = run(
         [options.pipeline] if options.pipeline else [],
         [options.task] if options.task else [],
@@ -72,7 +72,7 @@ def calibrate(options: CalibrateOptions) -> FittedCalibration:
             f" a score: a calibration needs at least {_MIN_ANSWERS}"
         )
     file = folder / "calibration.json"
-    write_json(file, _fitted(options.method, answers).row())
+    write_json(file, asdict(_fitted(answers)))
     return FittedCalibration(
         point.name,
         chosen.name,
@@ -80,19 +80,19 @@ def calibrate(options: CalibrateOptions) -> FittedCalibration:
         len(answers),
         len({document for document, _, _ in answers}),
         selectivity([(confidence, score) for _, confidence, score in answers])["ece"],
-        _held_out_error(options.method, answers),
+        _held_out_error(answers),
     )
 
 
 _Answers = Sequence[tuple[str, float, float]]  # document, confidence, score
 
 
-def _fitted(method: Method, answers: _Answers) -> Calibration:
+def _fitted(answers: _Answers) -> Calibration:
     odds = [odds_of(confidence) for _, confidence, _ in answers]
-    return fit(method, odds, [score / _FULL_SCORE for _, _, score in answers])
+    return fit(odds, [score / _FULL_SCORE for _, _, score in answers])
 
 
-def _held_out_error(method: Method, answers: _Answers) -> float:
+def _held_out_error(answers: _Answers) -> float:
     """Returns the error if each half of the documents is calibrated by the other half."""
     # By documents, since answers on one document share its difficulty.
     numbers = {document: n for n, document in enumerate(sorted({row[0] for row in answers}))}
@@ -102,7 +102,7 @@ def _held_out_error(method: Method, answers: _Answers) -> float:
         (calibration.probability(odds_of(confidence)), score)
         for scored, fitted in (halves, halves[::-1])
         if fitted
-        for calibration in [_fitted(method, fitted)]
+        for calibration in [_fitted(fitted)]
         for _, confidence, score in scored
     ]
     return selectivity(calibrated)["ece"] if calibrated else float("nan")
