@@ -46,7 +46,6 @@ class Training:
         weight_decay: Weight decay, decoupled from Adam's step (AdamW).
         warmup: Share of all steps in which the learning rate rises from 0.
         schedule: Course of the learning rate after warm-up.
-        max_grad_norm: Norm to which larger gradients are scaled down; 0 disables scaling.
         precision: Number format of the computation where it is safe; trained weights remain
             float32.
         gradient_checkpointing: Whether to recompute activations instead of storing them, which
@@ -57,11 +56,9 @@ class Training:
             0 disables the limit.
         best_by: Criterion for the best checkpoint and learning rate: the lowest validation loss, or
             the highest first metric of the task with the complete pipeline.
-        lora_rank: Rank of low-rank additions that are trained instead of the weights and then
-            merged into them (LoRA, Hu et al. 2021); 0 trains all weights.
+        lora_rank: Rank of low-rank additions to all linear layers, which are trained instead of the
+            weights and then merged into them (LoRA, Hu et al. 2021); 0 trains all weights.
         lora_alpha: Scale of the additions, as lora_alpha / lora_rank.
-        lora_dropout: Dropout on the inputs of the additions.
-        lora_targets: Names of the layers with additions; empty for all linear layers.
     """
 
     pipeline: str = ""
@@ -81,7 +78,6 @@ class Training:
     weight_decay: NonNegative = 0.0
     warmup: Share = 0.0
     schedule: Literal["linear", "cosine", "constant"] = "linear"
-    max_grad_norm: NonNegative = 1.0
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     gradient_checkpointing: bool = False
     evaluate_steps: Count = 0
@@ -89,8 +85,6 @@ class Training:
     best_by: Literal["loss", "metric"] = "loss"
     lora_rank: Count = 0
     lora_alpha: Positive = 16
-    lora_dropout: PartOf = 0.0
-    lora_targets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.validation and self.holdout:

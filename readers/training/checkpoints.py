@@ -47,8 +47,8 @@ def _state(checkpoint: Path) -> TrainerState | None:
 class StepLogger(TrainerCallback):
     """Reports every step, and ends training once the validation loss does not fall any more.
 
-    Losses are logged, measured and saved at the same steps, including the last one, so that a
-    resumed training logs the same losses as one without interruption.
+    Losses are also logged with every checkpoint, so that a resumed training logs the same losses as
+    one without interruption.
     """
 
     def __init__(self, report: Callable[[], None], patience: int) -> None:
@@ -60,19 +60,12 @@ class StepLogger(TrainerCallback):
     ) -> None:
         """Reports the progress after each step."""
         self._report()
-        if state.global_step >= state.max_steps:
-            # Otherwise the steps after the last `evaluate_steps` would never be measured.
-            control.should_evaluate = control.should_save = True
         control.should_log |= control.should_save
 
     def on_epoch_end(
         self, args: object, state: TrainerState, control: TrainerControl, **_: object
     ) -> None:
-        """Skips a measurement that was made at this step."""
-        measured = state.log_history[-1] if state.log_history else {}
-        # The last step may end an epoch; a second measurement would use up patience.
-        if "eval_loss" in measured and measured["step"] == state.global_step:
-            control.should_evaluate = control.should_save = False
+        """Logs the loss with a checkpoint."""
         control.should_log |= control.should_save
 
     def on_evaluate(

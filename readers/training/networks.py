@@ -12,7 +12,6 @@ from transformers import PreTrainedModel, Trainer
 from transformers.modeling_outputs import BaseModelOutput
 
 from leporello.core.environment.extras import require
-from leporello.core.errors import UserError
 from leporello.core.training import Training
 from leporello.readers.backends.pretrained import (
     Architecture,
@@ -54,18 +53,9 @@ def with_lora(network: PreTrainedModel, settings: Training) -> Any:  # noqa: ANN
 
     # A new head is random, so all of its weights must be trained.
     heads = [name for name in ("classifier", "qa_outputs", "score") if hasattr(network, name)]
-    options: dict[str, Any] = {"modules_to_save": heads or None}
-    config = peft.LoraConfig(
-        r=settings.lora_rank,
-        lora_alpha=settings.lora_alpha,
-        lora_dropout=settings.lora_dropout,
-        target_modules=list(settings.lora_targets) or "all-linear",
-        **options,
-    )
-    try:
-        return peft.get_peft_model(network, config)
-    except ValueError as error:
-        raise UserError(f"lora_targets: {error}") from error
+    options: dict[str, Any] = {"modules_to_save": heads or None, "target_modules": "all-linear"}
+    rank, scale = settings.lora_rank, settings.lora_alpha
+    return peft.get_peft_model(network, peft.LoraConfig(r=rank, lora_alpha=scale, **options))
 
 
 Tensors: TypeAlias = Mapping[str, torch.Tensor]
@@ -105,7 +95,7 @@ class BatchTrainer(Trainer):
         if "places" in inputs:
             inputs = self._fused(model, inputs)
         # The Trainer adds means: of two micro-batches, loss and gradient were twice too large, and
-        # `max_grad_norm` then cut the gradient. So each mean is weighted (decision 26).
+        # the limit of the gradient's norm then cut it. So each mean is weighted (decision 26).
         share = _items(inputs) * parts / total
         loss, outputs = super().compute_loss(model, inputs, return_outputs=True)
         return (loss * share, outputs) if return_outputs else loss * share

@@ -169,7 +169,6 @@ def _arguments(job: TuningJob, device: str) -> TrainingArguments:
             adam_beta2=settings.betas[1],
             adam_epsilon=settings.epsilon,
             weight_decay=settings.weight_decay,
-            max_grad_norm=settings.max_grad_norm,
             bf16=settings.precision == "bfloat16",
             fp16=settings.precision == "float16",
             activation_checkpointing=settings.gradient_checkpointing,
