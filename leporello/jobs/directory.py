@@ -134,7 +134,7 @@ class RunDirectory:
             )
 
     def sizes(self) -> dict[str, dict[str, int]]:
-        """Returns the micro-batch sizes that each reader determined, by `timings.reading_key`."""
+        """Returns the micro-batch sizes that the readers determined, by a hash of the readers."""
         sizes: dict[str, dict[str, int]] = self.read().get("sizes", {})
         return sizes
 

@@ -5,10 +5,11 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from leporello.config import PipelineSpec
 from leporello.config.metrics import metrics_of
 from leporello.core.calls.budget import SharedBudget
 from leporello.core.calls.contracts import batching_of, sees_gold
@@ -35,7 +36,6 @@ from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.models.locate import size
 from leporello.runs.later import LaterMetrics
-from leporello.runs.timings import reading_key, record_timing, selecting_key, sizes_key
 
 _log = logging.getLogger("leporello")
 
@@ -61,7 +61,7 @@ class JobGroup:
         self.files = [*map(context.files, jobs)]
         built: dict[str, Any] = {}
         self._stages = [job.pipeline.build(built) for job in jobs]
-        self._sizes = context.directory.sizes().get(sizes_key(jobs[0].pipeline), {})
+        self._sizes = context.directory.sizes().get(_sizes_key(jobs[0].pipeline), {})
         self._finished: list[dict[int, StoreCounts]] = [{} for _ in jobs]
         self._expected = jobs[0].expected(context.limit)
         self.stopped = ""
@@ -139,7 +139,7 @@ class JobGroup:
                 if result.outcome == "died":
                     raise UserError(f"a worker process {result.error} while it loaded the model")
                 self._sizes = {**result.sizes}
-            self.context.directory.keep_sizes(sizes_key(self.jobs[0].pipeline), self._sizes)
+            self.context.directory.keep_sizes(_sizes_key(self.jobs[0].pipeline), self._sizes)
             # The manifest identifies the run of the stores.
             self.context.directory.upload(self.context.directory.manifest)
 
@@ -241,7 +241,6 @@ class JobGroup:
         files.write_metrics(result.row(), limit=limit, complete=complete)
         if self._shares[index].examples:
             write_json(files.folder / "timings.json", self._timings(index))
-            self._record_timings(index)
         return result
 
     def _summarised(self, index: int, summary: Summary) -> Result:
@@ -275,14 +274,7 @@ class JobGroup:
             **({"roles": roles} if len(roles) > 1 else {}),
         }
 
-    def _record_timings(self, index: int) -> None:
-        """Stores the durations of stages for the estimates of `plan`."""
-        if self.context.cache is None:
-            return
-        record = partial(record_timing, self.context.cache.root)
-        pipeline, share = self.jobs[index].pipeline, self._shares[index]
-        record(selecting_key(pipeline), "character", share.characters, share.seconds)
-        for role, work in share.reading.items():
-            key = reading_key(pipeline, role)
-            record(key, "read", work.reads, work.seconds)
-            record(key, "input token", work.input_tokens, work.seconds)
+
+def _sizes_key(pipeline: PipelineSpec) -> str:
+    """Returns the key of the micro-batch sizes that a pipeline's readers determined."""
+    return " ".join(digest(reader.resolved()) for reader in pipeline.readers.values())

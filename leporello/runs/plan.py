@@ -1,7 +1,7 @@
-"""Plan of a run: finished and remaining work, and its duration."""
+"""Plan of a run: finished and remaining work."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -22,7 +22,6 @@ from leporello.engine.task_examples import examples_of
 from leporello.jobs.directory import RunDirectory
 from leporello.jobs.files import JobFiles
 from leporello.jobs.jobs import Job, changes, job_directory
-from leporello.runs.timings import reading_key, selecting_key, timed_rates
 
 _SHOWN = 60  # characters of a parameter
 _DOCUMENTS, _EXAMPLES = 4, 4  # documents that are tried, and examples per document
@@ -43,12 +42,9 @@ class PlannedJob:
     examples: int = 0
     done: int = 0  # number of examples that an earlier run has finished, including failures
     failed: int = 0  # number of these that failed; they are run again once all others are finished
-    characters: int = 0  # number of characters of the documents with unfinished examples
     calls: int = 0  # number of remaining reads, extrapolated
     tokens: int = 0  # number of input tokens of these reads; 0 if the reader counts none
     at_least: bool = False  # whether calls and tokens come from first reads of unfinished examples
-    select_seconds: float | None = None  # of chunking and retrieval; None without past timings
-    read_seconds: float | None = None  # of reading; None without past timings
 
 
 def plan(
@@ -58,7 +54,6 @@ def plan(
     directory, built = RunDirectory(job_directory(jobs, out)), dict[str, Any]()
     directory.check_stores()
     cache = Cache(cache_directory())
-    rates = timed_rates(cache.root)
     planned: dict[str, PlannedJob] = {}
     for task in dict.fromkeys(job.task.name for job in jobs):
         counters = [_JobCounter(job, directory, built) for job in jobs if job.task.name == task]
@@ -67,7 +62,7 @@ def plan(
             group[0].document.use_cache(cache)
             for counter in counters:
                 counter.count(range(first, first + len(group)), group)
-        planned |= {counter.job.name: counter.estimated(rates) for counter in counters}
+        planned |= {counter.job.name: counter.estimated() for counter in counters}
     return [planned[job.name] for job in jobs]
 
 
@@ -94,7 +89,7 @@ class _JobCounter:
 
     def count(self, numbers: range, group: Sequence[Example]) -> None:
         """Counts the examples on a document."""
-        planned, document = self.planned, group[0].document
+        planned = self.planned
         failures = [self.done[number] for number in numbers if number in self.done]
         planned.examples += len(numbers)
         planned.done += len(failures)
@@ -102,30 +97,19 @@ class _JobCounter:
         if len(failures) == len(numbers):
             return
         planned.documents += 1
-        planned.characters += len(document.text)
         if len(self._documents) < _DOCUMENTS:
             self._documents.append(group)
         # Reservoir sampling: each document has the same chance, and only four are in memory.
         elif (index := self._random.randrange(planned.documents)) < _DOCUMENTS:
             self._documents[index] = group
 
-    def estimated(self, rates: Mapping[tuple[str, str], float]) -> PlannedJob:
-        """Returns the planned job with its reads, tokens and seconds; `rates` are of past runs."""
-        planned, pipeline = self.planned, self.job.pipeline
+    def estimated(self) -> PlannedJob:
+        """Returns the planned job with its reads and tokens."""
+        planned = self.planned
         self._count_reads()
         share = (planned.examples - planned.done) / (len(self._reads) or 1)
         planned.calls = round(share * sum(reads for reads, _ in self._reads))
         planned.tokens = round(share * sum(tokens for _, tokens in self._reads))
-
-        def seconds(key: str, unit: str, count: int) -> float | None:
-            return rates[key, unit] * count if (key, unit) in rates else None
-
-        planned.select_seconds = seconds(selecting_key(pipeline), "character", planned.characters)
-        reading = reading_key(pipeline)
-        by_token = seconds(reading, "input token", planned.tokens) if planned.tokens else None
-        by_read = seconds(reading, "read", planned.calls)
-        # By tokens if they are known: reads of one pipeline differ in length by a hundred times.
-        planned.read_seconds = by_read if by_token is None else by_token
         return planned
 
     def _count_reads(self) -> None:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import re
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +18,6 @@ from leporello.jobs.jobs import prepare
 from leporello.jobs.options import JobOptions
 from leporello.runs.plan import PlannedJob, plan
 from leporello.runs.run import run
-from leporello.runs.timings import record_timing, timed_rates
 
 PLUG_IN = """
 from dataclasses import dataclass
@@ -117,7 +115,6 @@ def test_the_plan_is_printed_as_a_tree(config: Path) -> None:
     output = leporello("plan", *arguments).stdout
     assert "FixedTokens(size=50" in output
     assert "at least 60 reads of 600 tokens" in output
-    assert "selecting unknown" in output
     leporello("run", *HERE, *arguments)
     assert "nothing is left to do" in leporello("plan", *arguments).stdout
 
@@ -236,11 +233,3 @@ class Narrow:
         first = next(result.predictions("mine", "rows")).prediction
         assert first == ("one of 3" if name == "narrow" else "one of 30")
         mark.unlink(missing_ok=True)
-
-
-def test_a_pipe_for_timings_is_not_opened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Opening it would block the run until a reader comes."""
-    os.mkfifo(tmp_path / "timings.jsonl")
-    record_timing(tmp_path, "reader", "read", 1, 1.0)
-    assert "timings for `plan` cannot be stored: it is not a file" in caplog.text
-    assert timed_rates(tmp_path) == {}

@@ -28,7 +28,10 @@ def show_plan(console: Console, jobs: Sequence[PlannedJob]) -> None:
             print_plain(console, message, "yellow")
     if any(job.changed for job in jobs):
         console.print("such a run is refused; with --update it does the work above")
-    console.print(_time(jobs), highlight=False, soft_wrap=True)
+    if all(job.examples == job.done for job in jobs):
+        failed = sum(job.failed for job in jobs)
+        retries = f"; {counted(failed, 'failed example')} would be tried again" if failed else ""
+        console.print(f"nothing is left to do{retries}", highlight=False, soft_wrap=True)
     for where in _places(jobs):
         print_plain(console, where)
     where = f"results in {jobs[0].directory}"
@@ -61,29 +64,6 @@ def _places(jobs: Sequence[PlannedJob]) -> Iterator[str]:
     for placement in placements:
         pipelines = dict.fromkeys(job.pipeline for job in jobs if job.placement == placement)
         yield f"{', '.join(pipelines) if len(placements) > 1 else 'it'} would run on {placement}"
-
-
-def _time(jobs: Sequence[PlannedJob]) -> str:
-    """Returns the time of the remaining work, estimated from past timings of this machine."""
-    remaining = [job for job in jobs if job.examples > job.done]
-    if not remaining:
-        failed = sum(job.failed for job in jobs)
-        retries = f"; {counted(failed, 'failed example')} would be tried again" if failed else ""
-        return f"nothing is left to do{retries}"
-    selecting, reading = [j.select_seconds for j in remaining], [j.read_seconds for j in remaining]
-    parts = [f"selecting {_sum(selecting)}", f"reading {_sum(reading)}"]
-    return "estimated time, from past runs on this machine: " + ", ".join(parts)
-
-
-def _sum(seconds: Sequence[float | None]) -> str:
-    measured = [value for value in seconds if value is not None]
-    if not measured:
-        return "unknown"
-    total = sum(measured)
-    unknown = len(seconds) - len(measured)
-    duration = f"{total:.1f} s" if total < 100 else f"{total / 60:.0f} min"  # noqa: PLR2004 -- only the unit depends on it
-    others = f" and {counted(unknown, 'pipeline')} of unknown time" if unknown else ""
-    return f"about {duration}{others}"
 
 
 def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: bool) -> None:
