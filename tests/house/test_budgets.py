@@ -12,7 +12,7 @@ from command_line import ROOT
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
     "product lines": 69_700,
-    "product modules": 466,
+    "product modules": 458,
     "test lines": 38_000,
     "words of docs": 20_000,
 }
