@@ -12,15 +12,17 @@ import regex
 from leporello.combiners.lists.parse import items, key
 from leporello.combiners.stuff import chunks_of, read_of
 from leporello.core.calls.answers import Item, with_items
-from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read, Span
+from leporello.core.records import Asking, Chunk, Combination, Example, Hit, Output, Span
 
 
-def _reads(
-    example: Example, chunks: Sequence[Chunk], instruction: str, choices: tuple[str, ...] = ()
-) -> list[Read]:
-    """Returns one read per chunk, with an instruction."""
+def _read_each(
+    example: Example, hits: Sequence[Hit], instruction: str, choices: tuple[str, ...] = ()
+) -> Asking[list[tuple[Chunk, Output]]]:
+    """Yields one round with one read per hit; returns the chunks and outputs."""
     ask = dataclasses.replace(read_of(example, []), instruction=instruction, choices=choices)
-    return [dataclasses.replace(ask, passages=(chunk,)) for chunk in chunks]
+    chunks = chunks_of(hits)
+    outputs = yield [dataclasses.replace(ask, passages=(chunk,)) for chunk in chunks]
+    return [*zip(chunks, outputs, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +39,10 @@ class GathersItems:
     # Off, since models may inflect words; on, it removed invented ships (decision 24).
     verbatim: bool = False
 
-    def _gathered(self, chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
+    def _gathered(self, outputs: Sequence[tuple[Chunk, Output]]) -> list[Item]:
         """Returns the items in the order of their first mentions, with their passages."""
         gathered: dict[str, tuple[str, dict[Span, None]]] = {}
-        for chunk, output in zip(chunks, outputs, strict=True):
+        for chunk, output in outputs:
             for text in items(output.text):
                 if not self.verbatim or _mentions(chunk, text):
                     _, passages = gathered.setdefault(key(text), (text, {}))
@@ -75,11 +77,8 @@ class Union(GathersItems):
     instruction: str = LIST
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one round with one read per hit; without hits, no round."""
-        chunks = chunks_of(hits)
-        reads = _reads(example, chunks, self.instruction)
-        outputs: list[Output] = (yield reads) if reads else []
-        gathered = self._gathered(chunks, outputs)
+        """Yields one round with one read per hit."""
+        gathered = self._gathered((yield from _read_each(example, hits, self.instruction)))
         return with_items(", ".join(item.text for item in gathered), gathered)
 
 
@@ -102,19 +101,17 @@ class Count(GathersItems):
     instruction: str = ""
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one round with one read per hit; without hits, no round."""
-        chunks = chunks_of(hits)
+        """Yields one round with one read per hit."""
         choices = ("yes", "no") if self.unit == "passages" else ()
         instruction = self.instruction or (_DECIDE if choices else LIST)
-        reads = _reads(example, chunks, instruction, choices)
-        outputs: list[Output] = (yield reads) if reads else []
-        counted = _chosen(chunks, outputs) if choices else self._gathered(chunks, outputs)
+        outputs = yield from _read_each(example, hits, instruction, choices)
+        counted = _chosen(outputs) if choices else self._gathered(outputs)
         return with_items(str(len(counted)), counted)
 
 
-def _chosen(chunks: Sequence[Chunk], outputs: Sequence[Output]) -> list[Item]:
+def _chosen(outputs: Sequence[tuple[Chunk, Output]]) -> list[Item]:
     counted: list[Item] = []
-    for chunk, output in zip(chunks, outputs, strict=True):
+    for chunk, output in outputs:
         if key(output.text).split()[:1] != ["yes"]:  # models add an explanation after `yes`
             continue
         # Overlapping passages show the same text, so they support one item (decision 24).

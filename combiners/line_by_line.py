@@ -37,7 +37,7 @@ class LineByLine:
     unit: Literal["line", "joined"] = "line"
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
-        """Yields one round, or none without lines."""
+        """Yields one round of reads."""
         page = _LinePage.of(example.document)
         groups = [*_groups(page, hits)]
         parts = [part for _, lines in groups for part in lines]
@@ -46,7 +46,7 @@ class LineByLine:
             note("lines that were not selected are not translated")
         is_joined = self.unit == "joined"
         spans = [span for span, _ in groups] if is_joined else [part.span for part in parts]
-        outputs = (yield [_read(example, span) for span in spans]) if spans else []
+        outputs = yield [_read(example, span) for span in spans]
         if is_joined:
             return "\n".join(output.text.strip() for output in outputs)
         # An empty answer leaves an empty line, not the original (decision 15).

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.stuff import Order, arranged, read_of, read_with
+from leporello.combiners.stuff import arranged, read_of, read_with
 from leporello.core.calls.contracts import in_role
 from leporello.core.protocols import ANSWER, Count, Role
 from leporello.core.records import Asking, Combination, Example, Fit, Hit, Read
@@ -17,21 +17,19 @@ from leporello.core.records import Asking, Combination, Example, Fit, Hit, Read
 class MapReduce:
     """Reads every hit, then the answers in groups that fit the input window, until one is left.
 
+    Answers are read together in document order.
+
     Attributes:
-        order: Order in which answers are read together.
         map_instruction: Instruction for reading hits; if empty, the task's.
         reduce_instruction: Instruction for reading answers; if empty, the task's.
-        ask: Whether reads of hits contain the question; without it, hits are summarised.
         target_words: Number of words to stop at: answers that have at most this number together are
             joined by line breaks. A single longer answer is read again while it gets shorter. 0
             stops with one answer of any length. With choices, answers are not joined.
         map_role: Role of the reader of hits; the role of answers reads the answers.
     """
 
-    order: Order = "document"
     map_instruction: str = ""
     reduce_instruction: str = ""
-    ask: bool = True
     target_words: Count = 0
     map_role: Role = ANSWER
 
@@ -62,19 +60,13 @@ class MapReduce:
         return "\n".join(texts)
 
     def _map(self, example: Example, hits: Sequence[Hit]) -> Asking[list[str]]:
-        instruction = self.map_instruction or example.instruction
-        question = example.question if self.ask else ""
+        # The choice is made once, from all answers together.
+        choices = () if len(hits) > 1 else example.choices
         reads = [
-            dataclasses.replace(
-                read_of(example, [hit]),
-                instruction=instruction,
-                question=question,
-                # The choice is made once, from all answers together.
-                choices=() if len(hits) > 1 else example.choices,
-            )
-            for hit in arranged(hits, self.order)
+            read_with(example, [hit.chunk], self.map_instruction)
+            for hit in arranged(hits, "document")
         ]
-        outputs = yield reads
+        outputs = yield [dataclasses.replace(read, choices=choices) for read in reads]
         return [output.text for output in outputs if output.text.strip()]
 
 
@@ -104,17 +96,13 @@ def groups_that_fit(read: Read, texts: Sequence[str]) -> Asking[list[tuple[str, 
 
 @dataclass(frozen=True)
 class Refine:
-    """Reads the first hit, then each further one together with the answer so far.
+    """Reads the first hit, then each further one in document order, after the answer so far.
 
     Attributes:
-        order: Order in which hits are read.
         refine_instruction: Instruction from the second hit on; if empty, the task's.
-        label: Label before the answer so far, which is the first passage of every later read.
     """
 
-    order: Order = "document"
     refine_instruction: str = ""
-    label: str = "Answer so far: "
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one round per hit, with one read; choices are scored in the last round."""
@@ -122,14 +110,14 @@ class Refine:
             [output] = yield [read_of(example, [])]
             return str(output.text)
         answer = ""
-        queue = arranged(hits, self.order)
+        queue = arranged(hits, "document")
         for position, hit in enumerate(queue):
             read = read_of(example, [hit])
             if position < len(queue) - 1:
                 # Choices only at the end: the reader could not change an early choice.
                 read = dataclasses.replace(read, choices=())
             if answer:
-                passages = (f"{self.label}{answer}", *read.passages)
+                passages = (f"Answer so far: {answer}", *read.passages)
                 refined = read_with(example, passages, self.refine_instruction)
                 read = dataclasses.replace(refined, choices=read.choices)
             [output] = yield [read]

@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 from leporello.combiners.stuff import arranged
 from leporello.core.errors import ReadError, failed_reads
 from leporello.core.notes import note
-from leporello.core.protocols import Count
 from leporello.core.records import Chunk, Combination, Example, Hit, Output, Read
 from leporello.text.answers import label
 from leporello.text.log_odds import log_odds, logistic
@@ -24,7 +23,7 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True)
 class Percentage:
-    """Asks a question about every hit, and answers with the percentage of positive hits: `57%`.
+    """Asks the question about every hit, and answers with the percentage of positive hits: `57%`.
 
     If the reader scores choices, its log-probabilities or probabilities decide; otherwise, the
     choice that it writes counts. A hit abstains if its read fails, if the reader writes another
@@ -37,14 +36,11 @@ class Percentage:
         negative: Opposite choice.
         heading: Regular expression whose match at the beginning of a hit is not read (`Review 7:`,
             whose number influences a small model).
-        question: Question about each hit; if empty, the example's question. The task's instruction
-            refers to all hits together, and is not read.
         share: Method for the percentage. `decisions` counts the hits for which `positive` is more
             likely. `pooled` is the probability of the mean log odds, for readers that were trained
             on percentages (`Calibrated`). `likeliest` is the share with the largest likelihood of
             these hits, for readers that were trained on equally many hits of both kinds
             (expectation maximisation, Saerens et al. 2002).
-        digits: Number of decimals of the percentage.
     """
 
     # So one failed read of fifty abstains, and the other 49 still count (decision 22).
@@ -52,11 +48,9 @@ class Percentage:
     positive: str = "yes"
     negative: str = "no"
     heading: str = ""
-    question: str = ""
     # Counting by default, which any reader can do. On 12 digests pooled odds reached 67.5, counting
     # 59.2; `likeliest` gained 9 points on films and 2 on hotels over counting (decision 22).
     share: Literal["decisions", "pooled", "likeliest"] = "decisions"
-    digits: Count = 0
 
     def __post_init__(self) -> None:
         if "" in self._choices or self.positive.casefold() == self.negative.casefold():
@@ -82,7 +76,7 @@ class Percentage:
             outcome = "the percentage is of the other hits" if decided else "there is no percentage"
             note(f"{'some' if decided else 'all'} hits abstained: {outcome}")
         # Without decisions the answer is empty, because 50 % would be a guess (decision 22).
-        return f"{100 * self._share(decided):.{self.digits}f}%" if decided else None
+        return f"{100 * self._share(decided):.0f}%" if decided else None
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[str | None]:
         """Returns the reference, the percentage of all hits together, for each read."""
@@ -99,8 +93,8 @@ class Percentage:
 
     def _read(self, example: Example, passage: Chunk) -> Read:
         # Without the task's instruction, which asks for a percentage of all hits together.
-        question = self.question or example.question
-        return Read((passage,), question, choices=self._choices, title=example.document.title)
+        title = example.document.title
+        return Read((passage,), example.question, choices=self._choices, title=title)
 
     def _log_odds(self, output: Output) -> float | None:
         """Returns the log odds of `positive` against `negative`; None if the hit abstains."""

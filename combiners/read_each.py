@@ -28,14 +28,12 @@ class ReadEach:
             the better-ranked hit. For choices, `vote` counts choices and `best` compares the scores
             of the best choice.
         order: Order of joined answers.
-        separator: Text between joined answers.
         skip: Answers to leave out, compared like votes (`unanswerable`); if all answers are left
             out, the first is returned.
     """
 
     keep: Literal["join", "vote", "best"] = "join"
     order: Order = "document"
-    separator: str = "\n"
     skip: tuple[str, ...] = ()
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
@@ -50,7 +48,7 @@ class ReadEach:
         # A document in which every chunk is unanswerable is unanswerable, so one such answer stays.
         answers = [out for out in outputs if _vote(out.text) not in skipped] or outputs[:1]
         if self.keep == "join":
-            return self.separator.join(output.text for output in answers)
+            return "\n".join(output.text for output in answers)
         if self.keep == "best":
             return self._best(answers)
         votes = Counter(_vote(output.text) for output in answers)

@@ -116,12 +116,10 @@ class NestedQuestions(LearnsReferences):
     Attributes:
         combiner: Combiner that reads the hits for the question itself.
         steps: Maximum number of inner questions.
-        least: Least score of every answer; with `Embedded`, log odds that it is right.
     """
 
     combiner: Combiner = field(default_factory=Stuff)
     steps: Positive = 3
-    least: float = 0.0
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields a search and a read per inner question and for the last one, if there are any."""
@@ -151,5 +149,6 @@ class NestedQuestions(LearnsReferences):
         """Returns the answer to a question from a search of its own; None if it is not sure."""
         [hits] = yield [Search(question)]
         [output] = yield [replace(read_of(example, hits), question=question)]
-        is_sure = output.score is None or output.score >= self.least
+        # The scores of `Embedded` are log odds that an answer is right.
+        is_sure = output.score is None or output.score >= 0
         return output if is_sure and is_answer(output.text) else None

@@ -20,6 +20,7 @@ Item = TypeVar("Item")
 
 INSTRUCTION = "Write a short summary of these passages, with the names in them."
 SUMMARY = "summary"
+_LEVELS = 3  # of headings, from the outermost one
 
 
 def summaries(headed: Sequence[tuple[str, Group]], instruction: str) -> Asking[list[Passage]]:
@@ -118,7 +119,7 @@ class Gists:
 
 @dataclass(frozen=True)
 class SectionTree:
-    """Summarises each section, then the sections around it, up to the outermost headings.
+    """Summarises each section, then the sections around it: the three outermost levels of headings.
 
     Chunks outside sections are not summarised; a document without headings has no tree, which a
     note reports. All levels are searched together, or from the top down by the retriever
@@ -126,12 +127,10 @@ class SectionTree:
 
     Attributes:
         role: Role of the reader that summarises.
-        levels: Number of levels of headings, from the outermost one.
         instruction: Instruction for summaries.
     """
 
     role: Role = ANSWER
-    levels: Positive = 3
     instruction: str = INSTRUCTION
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
@@ -140,7 +139,7 @@ class SectionTree:
         if not sections:
             note("no headings found: the document has no tree of sections")
             return [*chunks]
-        depths = sorted({section.level for section in sections})[: self.levels]
+        depths = sorted({section.level for section in sections})[:_LEVELS]
         passages, nodes = [*chunks], in_order(chunks)
         for depth in reversed(depths):
             outer = [section for section in sections if section.level <= depth]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge
 
 from leporello.core.passages import reading_text
-from leporello.core.protocols import ANSWER, Count, Positive, Role
+from leporello.core.protocols import ANSWER, Positive, Role
 from leporello.core.records import Chunk, Document, Enrichment
 from leporello.enrichers.summarising import INSTRUCTION, cut, in_order, summaries
 from leporello.text.tokens import terms
@@ -34,7 +34,6 @@ class SummaryTree:
         levels: Maximum number of levels of summaries.
         roots: Number of summaries that are not summarised again.
         instruction: Instruction for summaries.
-        seed: Seed of the clusters.
     """
 
     role: Role = ANSWER
@@ -42,7 +41,6 @@ class SummaryTree:
     levels: Positive = 5
     roots: Positive = 5
     instruction: str = INSTRUCTION
-    seed: Count = 0
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:  # noqa: ARG002
         """Yields a round of reads per level; returns the chunks and all summaries."""
@@ -52,7 +50,7 @@ class SummaryTree:
             if len(level) <= self.roots:
                 break
             texts = [reading_text(node) for node in level]
-            groups = [c for c in clusters(texts, self.width, self.seed) if len(c) > 1]
+            groups = [c for c in clusters(texts, self.width) if len(c) > 1]
             singles = set(range(len(level))).difference(*groups)
             parents = yield from summaries(
                 [("", [level[n] for n in numbers]) for numbers in groups], self.instruction
@@ -69,10 +67,11 @@ _DIMENSIONS = 64  # of the vectors of all texts
 _BLOCK_DIMENSIONS = 10  # of the vectors that a mixture is fitted to, as in RAPTOR
 _BLOCK = 200  # texts that a mixture is fitted to
 _MEMBER = 0.1  # least probability at which a text is in a cluster, as in RAPTOR
+_SEED = 0
 _SAME = 1e-6  # distance below which vectors count as equal
 
 
-def clusters(texts: Sequence[str], width: int, seed: int = 0) -> list[tuple[int, ...]]:
+def clusters(texts: Sequence[str], width: int) -> list[tuple[int, ...]]:
     """Returns the clusters, each as ascending numbers of texts; a text may be in several.
 
     Neighbouring texts form the clusters if all texts are similar, or if there would be a cluster
@@ -80,14 +79,14 @@ def clusters(texts: Sequence[str], width: int, seed: int = 0) -> list[tuple[int,
     """
     if len(texts) <= width:
         return [tuple(range(len(texts)))]
-    vectors = _vectors(texts, seed)
-    groups = set() if vectors is None else _vector_clusters(vectors, width, seed)
+    vectors = _vectors(texts)
+    groups = set() if vectors is None else _vector_clusters(vectors, width)
     return sorted(
         groups if 0 < len(groups) < len(texts) else map(tuple, cut(range(len(texts)), width))
     )
 
 
-def _vectors(texts: Sequence[str], seed: int) -> NDArray[np.float64] | None:
+def _vectors(texts: Sequence[str]) -> NDArray[np.float64] | None:
     """Returns latent semantic vectors of TF-IDF, one per text; None if all are equal."""
     import numpy as np
     from sklearn.decomposition import TruncatedSVD
@@ -102,12 +101,12 @@ def _vectors(texts: Sequence[str], seed: int) -> NDArray[np.float64] | None:
         return None
     with warnings.catch_warnings():  # equal texts have no variance
         warnings.simplefilter("ignore")
-        vectors = TruncatedSVD(size, random_state=seed).fit_transform(weighed)
+        vectors = TruncatedSVD(size, random_state=_SEED).fit_transform(weighed)
     unit: NDArray[np.float64] = normalize(vectors)
     return None if np.ptp(unit, axis=0).max() < _SAME else unit
 
 
-def _vector_clusters(vectors: NDArray[np.float64], width: int, seed: int) -> set[tuple[int, ...]]:
+def _vector_clusters(vectors: NDArray[np.float64], width: int) -> set[tuple[int, ...]]:
     """Returns clusters: divides the texts into blocks of near ones, and fits a mixture to each."""
     import numpy as np
     from sklearn.cluster import KMeans
@@ -115,18 +114,18 @@ def _vector_clusters(vectors: NDArray[np.float64], width: int, seed: int) -> set
     # Too few points for the clusters, or no convergence: the clusters are still usable.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        blocks = KMeans(-(-len(vectors) // _BLOCK), n_init=1, random_state=seed).fit_predict(
+        blocks = KMeans(-(-len(vectors) // _BLOCK), n_init=1, random_state=_SEED).fit_predict(
             vectors
         )
         groups: set[tuple[int, ...]] = set()
         for block in np.unique(blocks):
             numbers = np.flatnonzero(blocks == block)
-            for members in _mixture(vectors[numbers], width, seed):
+            for members in _mixture(vectors[numbers], width):
                 groups.update(map(tuple, cut(numbers[members].tolist(), width)))
     return groups
 
 
-def _mixture(vectors: NDArray[np.float64], width: int, seed: int) -> list[NDArray[np.intp]]:
+def _mixture(vectors: NDArray[np.float64], width: int) -> list[NDArray[np.intp]]:
     """Returns the members of each component of a Gaussian mixture; BIC chooses their number."""
     import numpy as np
     from sklearn.mixture import GaussianMixture
@@ -140,7 +139,7 @@ def _mixture(vectors: NDArray[np.float64], width: int, seed: int) -> list[NDArra
     sizes = {min(-(-count * part // (2 * width)), count) for part in (2, 3, 4)}
     mixtures = [
         GaussianMixture(
-            n, covariance_type="diag", reg_covar=1e-4, max_iter=50, random_state=seed
+            n, covariance_type="diag", reg_covar=1e-4, max_iter=50, random_state=_SEED
         ).fit(local)
         for n in sorted(sizes)
     ]

@@ -11,6 +11,7 @@ from leporello.core.notes import note
 from leporello.core.passages import Passage
 from leporello.core.protocols import ANSWER, Count, Positive, Role
 from leporello.core.records import Asking, Chunk, Document, Enrichment, Generates, Read
+from leporello.enrichers.summarising import in_order
 from leporello.text.english.terms import EMPTY_TERMS, clause_spans
 from leporello.text.outline import heading
 from leporello.text.sentences import sentence_spans
@@ -18,39 +19,32 @@ from leporello.text.sentences import sentence_spans
 
 @dataclass(frozen=True)
 class ParentChunks:
-    """Searches sentences or chunks; the text around a hit is read.
+    """Searches sentences; the chunks that contain a hit are read, and those around them.
 
     If several hits have the same surrounding text, it is read once, with the best score. After
     LangChain's parent documents and LlamaIndex's sentence windows.
 
     Attributes:
-        by: Text that is searched: each `sentence` of a chunk, or each `chunk`.
         around: Number of chunks before and after the chunk that are read with it.
     """
 
-    by: Literal["sentence", "chunk"] = "sentence"
     around: Count = 0
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Returns a passage per sentence, or per chunk."""
-        ordered = sorted(chunks, key=lambda chunk: (chunk.start, chunk.end))
+        """Returns a passage per sentence."""
+        ordered = in_order(chunks)
         passages: list[Chunk] = []
         for number, chunk in enumerate(ordered):
             near = ordered[max(0, number - self.around) : number + self.around + 1]
             # The largest end, since chunks may overlap or contain each other.
             parent = document.chunk(near[0].start, max(chunk.end for chunk in near))
-            passages += (Passage.of("parent", [parent], [parent], t) for t in self._texts(chunk))
+            texts = (chunk.text[start:end] for start, end in sentence_spans(chunk.text))
+            passages += (Passage.of("parent", [parent], [parent], text) for text in texts)
         # A document without text has no sentences, but a retriever needs something to search.
         return passages or [*chunks]
 
-    def _texts(self, chunk: Chunk) -> Iterator[str]:
-        if self.by == "chunk":
-            yield from [chunk.text] if chunk.text.strip() else []
-            return
-        for start, end in sentence_spans(chunk.text):
-            yield chunk.text[start:end]
 
-
+_SHOWN = 3  # chunks before a chunk that a reader sees
 INSTRUCTION = (
     "Say in one sentence what the last passage is about and where in the document it stands, so"
     " that it can be found. Name whom its pronouns mean."
@@ -68,13 +62,11 @@ class ContextualChunks:
         role: Role of the reader that writes context.
         by: Source of the context: a `rule`, or the `reader`. A reader that does not generate text
             is replaced by the rule, with a note.
-        around: Number of chunks before the chunk that a reader sees.
         instruction: Instruction for the reader.
     """
 
     role: Role = ANSWER
     by: Literal["rule", "reader"] = "rule"
-    around: Positive = 3
     instruction: str = INSTRUCTION
 
     def enrich(self, document: Document, chunks: Sequence[Chunk]) -> Enrichment:
@@ -93,7 +85,7 @@ class ContextualChunks:
         ]
 
     def _read(self, document: Document, chunks: Sequence[Chunk], number: int) -> Read:
-        shown = chunks[max(0, number - self.around) : number + 1]
+        shown = chunks[max(0, number - _SHOWN) : number + 1]
         return Read(tuple(shown), instruction=self.instruction, title=document.title)
 
 

@@ -23,9 +23,9 @@ from leporello.retrievers.postings import (
     count_terms,
     matching,
     pack,
-    question_grams,
     term_ids,
 )
+from leporello.text.tokens import terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,45 +34,25 @@ if TYPE_CHECKING:
 _SEED = 20  # of the hash factors; must not change, since cached indexes depend on it
 
 
-@dataclass(frozen=True, eq=False)
-class SegmentedPostings:
-    """Postings of all files of a collection."""
+def _counts_of(segments: Sequence[Any], names: Sequence[str]) -> TermCounts:
+    """Returns the count of each term in each chunk of all files."""
+    import numpy as np
 
-    segments: tuple[Any, ...]  # postings of each file, as returned by `segment`
-    firsts: NDArray[np.int64]  # index of each file's first chunk among all chunks
-    lengths: NDArray[np.int64]  # number of terms of each chunk, shape (chunks,)
-
-    @classmethod
-    def of(cls, segments: Sequence[Index]) -> SegmentedPostings:
-        """Returns the postings of several segments."""
-        import numpy as np
-
-        files: Any = tuple(segments)
-        sizes = [len(file["lengths"]) for file in files]
-        return cls(
-            files,
-            np.cumsum([0, *sizes[:-1]]),
-            np.concatenate([file["lengths"] for file in files]).astype(np.int64),
-        )
-
-    def counts_of(self, terms: Sequence[str]) -> TermCounts:
-        """Returns the count of each term in each chunk of all files."""
-        import numpy as np
-
-        hashes, by_file = _hashes(terms), list[tuple[Any, Any, Any]]()
-        for first, file in zip(self.firsts, self.segments, strict=True):
-            at = np.searchsorted(file["hashes"], hashes)
-            numbers = np.flatnonzero(at < len(file["hashes"]))
-            numbers = numbers[file["hashes"][at[numbers]] == hashes[numbers]]
-            starts = file["starts"][at[numbers]].astype(np.int64)
-            sizes = file["starts"][at[numbers] + 1] - starts
-            skipped = np.cumsum(sizes) - sizes
-            entries = np.arange(sizes.sum()) + np.repeat(starts - skipped, sizes)
-            texts = file["chunks"][entries] + first
-            by_file.append((texts, np.repeat(numbers, sizes), file["counts"][entries]))
-        texts, numbers, counts = map(np.concatenate, zip(*by_file, strict=True))
-        order = numbers.argsort(kind="stable")  # by term; the chunks of a term are in order
-        return TermCounts(texts[order], numbers[order], counts[order].astype(np.float64))
+    hashes, by_file, first = _hashes(names), list[tuple[Any, Any, Any]](), 0
+    for file in segments:
+        at = np.searchsorted(file["hashes"], hashes)
+        numbers = np.flatnonzero(at < len(file["hashes"]))
+        numbers = numbers[file["hashes"][at[numbers]] == hashes[numbers]]
+        starts = file["starts"][at[numbers]].astype(np.int64)
+        sizes = file["starts"][at[numbers] + 1] - starts
+        skipped = np.cumsum(sizes) - sizes
+        entries = np.arange(sizes.sum()) + np.repeat(starts - skipped, sizes)
+        texts = file["chunks"][entries] + first
+        by_file.append((texts, np.repeat(numbers, sizes), file["counts"][entries]))
+        first += len(file["lengths"])
+    texts, numbers, counts = map(np.concatenate, zip(*by_file, strict=True))
+    order = numbers.argsort(kind="stable")  # by term; the chunks of a term are in order
+    return TermCounts(texts[order], numbers[order], counts[order].astype(np.float64))
 
 
 def segment(counts: TermCounts, ids: Iterable[str], chunks: int) -> Index:
@@ -107,13 +87,13 @@ def _small(numbers: NDArray[Any]) -> NDArray[Any]:
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
-def _hashes(terms: Sequence[str]) -> NDArray[np.uint64]:
+def _hashes(names: Sequence[str]) -> NDArray[np.uint64]:
     """Returns 64-bit hashes of terms: sums of their bytes times random factors."""
     import numpy as np
 
-    if not terms:
+    if not names:
         return np.zeros(0, np.uint64)
-    encoded = "\n".join([*terms, ""]).encode("utf-8", "surrogatepass")  # no term contains "\n"
+    encoded = "\n".join([*names, ""]).encode("utf-8", "surrogatepass")  # no term contains "\n"
     letters = np.frombuffer(encoded, np.uint8)
     ends = np.flatnonzero(letters == ord("\n"))
     starts = np.append(0, ends[:-1] + 1)
@@ -161,24 +141,26 @@ class BM25(ByIndex):
         """Returns the term counts of one file of a collection, for `join`."""
         return segment(*count_terms([chunk.text for chunk in chunks]), len(chunks))
 
-    def join(self, segments: Sequence[Index]) -> SegmentedPostings:
+    def join(self, segments: Sequence[Index]) -> tuple[Index, ...]:
         """Returns the index of a collection; `search` computes weights for the questions' terms."""
-        return SegmentedPostings.of(segments)
+        return tuple(segments)
 
     def search(
-        self, index: Index | SegmentedPostings, questions: Sequence[str], chunks: Sequence[Chunk]
+        self, index: Index | tuple[Index, ...], questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
         """Returns the k best chunks for each question; without matches no hits, and a note."""
         import numpy as np
 
-        if isinstance(index, SegmentedPostings):
-            names = [*dict.fromkeys(chain.from_iterable(map(question_grams, questions)))]
+        bags = [*map(terms, questions)]
+        if isinstance(index, tuple):
+            names = [*dict.fromkeys(chain.from_iterable(bags))]
             # Only the questions' terms: rarity and mean length belong to the whole collection.
-            counts = index.counts_of(names)
+            counts = _counts_of(index, names)
+            files: Sequence[Any] = index
+            lengths = np.concatenate([file["lengths"] for file in files]).astype(np.int64)
             holding = np.bincount(counts.terms, minlength=len(names))
-            weights = self._weights(counts, index.lengths, holding)
+            weights = self._weights(counts, lengths, holding)
             index = pack(counts, weights, {term: number for number, term in enumerate(names)})
-        bags = [*map(question_grams, questions)]
         queries = count_known(bags, term_ids(index))
         scores = add_up(index, queries, len(chunks))
         return matching(best_chunks(scores, chunks, self.k), bags, "BM25")

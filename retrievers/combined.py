@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from leporello.core.calls.stage_calls import retrieve
 from leporello.core.members import member_at
 from leporello.core.notes import note
-from leporello.core.passages import CONSTANT, fused, spans_of
+from leporello.core.passages import fused, spans_of
 from leporello.core.protocols import Count, Positive, Retriever, Share
 from leporello.core.records import Chunk, Example, Hit
 from leporello.text.english.questions import Wanted, is_statement, wanted
@@ -18,7 +18,7 @@ from leporello.text.english.questions import Wanted, is_statement, wanted
 
 @dataclass(frozen=True)
 class Fusion:
-    """Adds 1 / (constant + rank) over retrievers (Cormack, Clarke and Buettcher, SIGIR 2009).
+    """Adds 1 / (60 + rank) over retrievers (Cormack, Clarke and Buettcher, SIGIR 2009).
 
     Only ranks count, so that cosines, BM25 scores and logits need no common scale. A retriever adds
     nothing for chunks that it did not return, so the retrievers should return more than k hits.
@@ -26,12 +26,10 @@ class Fusion:
     Attributes:
         retrievers: Retrievers to fuse, which may contain other retrievers.
         k: Number of hits per question.
-        constant: Constant of the ranks; larger values give the first ranks less weight.
     """
 
     retrievers: tuple[Retriever, ...]
     k: Positive = 10
-    constant: Positive = CONSTANT
 
     def __post_init__(self) -> None:
         if not self.retrievers:
@@ -40,7 +38,7 @@ class Fusion:
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the k chunks with the highest sums for each example."""
         rankings = [retrieve(retriever, examples, chunks) for retriever in self.retrievers]
-        return [fused(votes, self.constant)[: self.k] for votes in zip(*rankings, strict=True)]
+        return [fused(votes)[: self.k] for votes in zip(*rankings, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -181,20 +181,14 @@ def count(model: SentenceModel, texts: Sequence[str]) -> list[int]:
 
 
 def _pieces(model: SentenceModel, text: str, room: float, size: int) -> list[str]:
-    parts = _divide(text, math.ceil(size / room))
-    if len(parts) == 1:  # one character, which cannot be split
-        return parts
-    nonblank = [part for part in parts if not part.isspace()]
-    return list(chain.from_iterable(cut(model, nonblank or parts[:1], room)))
-
-
-def _divide(text: str, parts: int) -> list[str]:
-    """Splits the text into equal parts; a bound moves back to the nearest blank, if it is close."""
-    parts = min(parts, len(text))
+    parts = min(math.ceil(size / room), len(text))
+    if parts == 1:  # one character, which cannot be split
+        return [text]
     bounds = [0]
     for end in (len(text) * i // parts for i in range(1, parts)):
-        # A quarter of a piece: farther blanks would make pieces of very different length.
-        near = max(bounds[-1] + 1, end - len(text) // parts // 4)
-        blank = text.rfind(" ", near, end)
+        # Back to a blank, but a quarter of a piece at most, since pieces are of about equal length.
+        blank = text.rfind(" ", max(bounds[-1] + 1, end - len(text) // parts // 4), end)
         bounds.append(end if blank < 0 else blank)
-    return [text[start:end] for start, end in pairwise([*bounds, len(text)])]
+    pieces = [text[start:end] for start, end in pairwise([*bounds, len(text)])]
+    nonblank = [piece for piece in pieces if not piece.isspace()]
+    return list(chain.from_iterable(cut(model, nonblank or pieces[:1], room)))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Successive words with capitals, with at most one small word between them: `Duke of York`.
 _NAME = regex.compile(r"\p{Lu}[\w'’-]+(?:\s(?:(?:of|the|de|von|van)\s)?\p{Lu}[\w'’-]+){0,4}")
+_AT_NAMES = 0.3  # share of the starts at names of the question
 _STEPS = 30  # of the walk, after which changes are below the sixth digit
 
 
@@ -42,7 +43,6 @@ class EntityGraph:
         retriever: Retriever whose hits, weighted by scores, start the walk; it should return many.
         k: Number of hits per question.
         damping: Probability that the walk continues instead of restarting, 0 to 1.
-        names: Share of the starts at names of the question, 0 to 1.
     """
 
     retriever: Retriever
@@ -50,7 +50,6 @@ class EntityGraph:
     # 0.5 stays: 0.3 finds all evidence for 76.7 and 73.3 % (MuSiQue, HotpotQA), 0.7 for 83.3 and
     # 63.3 % (decision 24).
     damping: Share = 0.5
-    names: Share = 0.3
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the k most visited passages of each example, or the other retriever's hits."""
@@ -61,7 +60,7 @@ class EntityGraph:
         graph: _Graph = document.memo(key, partial(_Graph, chunks))
         rankings = retrieve(self.retriever, examples, chunks)
         walks = (
-            graph.walk(example.question, hits, self.damping, self.names)
+            graph.walk(example.question, hits, self.damping)
             for example, hits in zip(examples, rankings, strict=True)
         )
         visited = best_chunks(walks, chunks, self.k)
@@ -100,9 +99,7 @@ class _Graph:
         sums[sums == 0] = 1.0
         self.steps = both @ sparse.diags(1 / sums)
 
-    def walk(
-        self, question: str, hits: Sequence[Hit], damping: float, share: float
-    ) -> NDArray[np.float64]:
+    def walk(self, question: str, hits: Sequence[Hit], damping: float) -> NDArray[np.float64]:
         """Returns the rounded share of visits to each passage, shape (passages,)."""
         import numpy as np
 
@@ -115,7 +112,7 @@ class _Graph:
         for name in names_in(question):
             if name in self.names:
                 at_names[self.names[name]] += 1
-        parts = [(1 - share, at_hits), (share, at_names)]
+        parts = [(1 - _AT_NAMES, at_hits), (_AT_NAMES, at_names)]
         starts = [(weight, part / part.sum()) for weight, part in parts if part.sum()]
         # Neither names nor hits: any ranking would be a guess.
         if not starts:

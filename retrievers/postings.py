@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +28,6 @@ def grams(text: str, longest: int) -> list[str]:
     for n in range(2, longest + 1):
         runs += map(" ".join, zip(*(single[i:] for i in range(n)), strict=False))
     return runs
-
-
-@lru_cache(maxsize=1024)
-def question_grams(question: str, longest: int = 1) -> tuple[str, ...]:
-    """Returns the grams of a question; memoised, since a sweep searches many indexes."""
-    return tuple(grams(question, longest))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,10 +16,10 @@ from leporello.retrievers.postings import (
     best_chunks,
     count_known,
     count_terms,
+    grams,
     matching,
     pack,
     packed_terms,
-    question_grams,
     term_ids,
 )
 from leporello.text.tokens import terms
@@ -77,7 +77,7 @@ class TfIdf(ByIndex):
             bags = [*map(self._vectorizer().build_analyzer(), questions)]
             queries = self._transformed(packed, questions)
         else:
-            bags = [question_grams(question, self.ngrams) for question in questions]
+            bags = [grams(question, self.ngrams) for question in questions]
             counts = count_known(bags, term_ids(index))
             queries = [_weighted(query, packed["idf"]) for query in counts]
         scores = add_up(index, queries, len(chunks))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import regex
 
 from leporello.combiners.chains.outputs import evidence, has_no_answer
-from leporello.combiners.stuff import Order, arranged, chunks_of, question_only, read_with
+from leporello.combiners.stuff import chunks_of, question_only, read_with
 from leporello.core.protocols import ANSWER, Count, Role
 from leporello.core.records import Chunk, Combination, Example, Fit, Hit, Output, Read
 
@@ -104,12 +104,10 @@ class ChainOfNotes:
     Attributes:
         note: Instruction for notes.
         answer: Instruction for the answer; if empty, the task's.
-        order: Order in which hits are read, each after its note.
     """
 
     note: str = NOTE
     answer: str = ""
-    order: Order = "score"
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields one round of notes, then one read of the best hits that fit."""
@@ -130,7 +128,7 @@ class ChainOfNotes:
         passages_per_hit = 2 if notes else 1
         [fits] = yield [Fit(self._read(example, relevant, notes))]
         best = relevant[: max(fits // passages_per_hit, 1)]
-        [output] = yield [self._read(example, arranged(best, self.order), notes)]
+        [output] = yield [self._read(example, best, notes)]
         return str(output.text)
 
     def _read(self, example: Example, hits: Sequence[Hit], notes: dict[Hit, str]) -> Read:

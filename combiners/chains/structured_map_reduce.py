@@ -134,8 +134,9 @@ class StructuredMapReduce:
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields a round for the hits, one for each level of collapsing, and the last read."""
-        reads = [self._read(example, self.map, (chunk,)) for chunk in chunks_of(hits)]
-        outputs: list[Output] = (yield reads) if reads else []
+        outputs: list[Output] = yield [
+            self._read(example, self.map, (chunk,)) for chunk in chunks_of(hits)
+        ]
         findings = [*filter(None, (finding(output, example.document) for output in outputs))]
         if outputs and not findings and not example.choices:
             return outputs[0].text

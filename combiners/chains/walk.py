@@ -12,6 +12,7 @@ from leporello.core.passages import Passage, identity, reading_text
 from leporello.core.protocols import Combiner, Positive
 from leporello.core.records import Asking, Chunk, Combination, Example, Generates, Hit, Output, Read
 
+_WIDTH = 24  # summaries in one choice, which must fit one input window
 ASK = "Which of these summaries most likely leads to the answer? Say its number alone."
 
 
@@ -31,14 +32,12 @@ class Walk:
         combiner: Combiner that reads the chunks.
         steps: Maximum number of choices.
         leaves: Number of chunks to reach.
-        width: Number of summaries in one choice; further summaries are ignored at first.
         ask: Instruction for the choice of a generative reader.
     """
 
     combiner: Combiner
     steps: Positive = 12
     leaves: Positive = 4
-    width: Positive = 24
     ask: str = ASK
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
@@ -67,9 +66,8 @@ class Walk:
     def _ranked(
         self, example: Example, nodes: Sequence[Chunk], is_generative: bool
     ) -> Asking[list[Chunk]]:
-        """Returns the nodes, the best first; nodes beyond `width` come last."""
-        # A choice between many summaries must fit one input window.
-        first, further = nodes[: self.width], nodes[self.width :]
+        """Returns the nodes, the best first; nodes beyond the first 24 come last."""
+        first, further = nodes[:_WIDTH], nodes[_WIDTH:]
         if len(first) < 2 or not (example.question or is_generative):  # noqa: PLR2004 -- no choice
             return [*nodes]
         if is_generative:

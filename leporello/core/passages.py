@@ -20,7 +20,7 @@ from leporello.core.records import JSON, Chunk, Document, Hit, Read
 
 # Limit of passages within passages: a tree with ten branches per node needs five levels for a novel
 _DEEPEST = 50
-CONSTANT = 60  # of reciprocal rank fusion; the value of Cormack, Clarke and Buettcher
+_CONSTANT = 60  # of reciprocal rank fusion; the value of Cormack, Clarke and Buettcher
 
 
 # A subclass of `Chunk`, so that `Hit`, `Read` and `Fit` hold passages unchanged (decision 46).
@@ -177,12 +177,12 @@ def derivation(passage: Chunk) -> Iterator[tuple[int, Chunk]]:
             stack += [(depth + 1, source) for source in reversed(node.sources)]
 
 
-def fused(rankings: Iterable[Sequence[Hit]], constant: int = CONSTANT) -> list[Hit]:
-    """Returns rankings fused by sums of 1 / (constant + rank): each chunk once, best first."""
+def fused(rankings: Iterable[Sequence[Hit]]) -> list[Hit]:
+    """Returns rankings fused by sums of 1 / (60 + rank): each chunk once, best first."""
     shares: defaultdict[Chunk, list[float]] = defaultdict(list)
     for hits in rankings:
         for rank, chunk in enumerate(dict.fromkeys(hit.chunk for hit in hits), start=1):
-            shares[chunk].append(1 / (constant + rank))
+            shares[chunk].append(1 / (_CONSTANT + rank))
     # fsum: equal summands give equal sums, whatever the order of the rankings.
     fused_hits = [Hit(chunk, math.fsum(summands)) for chunk, summands in shares.items()]
     return sorted(fused_hits, key=lambda hit: (-hit.score, hit.chunk.start, hit.chunk.end))

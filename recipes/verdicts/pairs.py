@@ -8,11 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.deciding.verify import AUXILIARIES, claim
 from leporello.text.english.terms import nearest
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
 from recipes.answers.questions import Question
+from recipes.verdicts.claims import AUXILIARIES, claim
 
 _NAME = re.compile(r"[A-Z][\w'’-]+(?: (?:(?:of|the|and) )?[A-Z][\w'’-]+)*|\d[\d,.]*\w*")
 _LONGEST = 8  # maximum number of words of an answer that becomes a claim

@@ -17,7 +17,6 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from transformers import AutoModelForSequenceClassification
 
-from leporello.combiners.deciding.verify import claim
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Read
 from leporello.engine.progress import Progress
@@ -32,6 +31,7 @@ from recipes.answers.ship import ship
 from recipes.answers.windows import LabelledWindow
 from recipes.command import run_recipe
 from recipes.settings import read_settings
+from recipes.verdicts.claims import claim
 from recipes.verdicts.recipe import VerdictsSettings, _pairs_of
 
 PHASE = Phase(tokens=100, learning_rate=1e-3)

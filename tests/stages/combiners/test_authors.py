@@ -165,7 +165,6 @@ def test_training_pairs_are_balanced_between_the_labels(kind: Any) -> None:
     for read, target in zip(reads, targets, strict=True):
         assert target in {None, "same" if correct(read) > 0.5 else "different"}
     assert combiner.supervise(unbalanced, reads) == targets
-    assert kind(training_pairs=12, context=2, seed=1).supervise(unbalanced, reads) != targets
 
 
 @pytest.mark.parametrize("kind", BOTH)

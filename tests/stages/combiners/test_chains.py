@@ -71,9 +71,9 @@ def test_workers_that_copy_pass_on_complete_sentences() -> None:
 def test_each_note_precedes_its_passage() -> None:
     texts = {"Bert": "Irrelevant.", "Carl": "Carl is.", "Anna": "Anna is."}
     note: Callable[[Read], Output] = lambda read: Output(texts[texts_of(read)[-1].split()[0]])  # noqa: E731 -- typed
-    _, [notes, [read]] = _drive(ChainOfNotes(note="N", order="document"), note)
+    _, [notes, [read]] = _drive(ChainOfNotes(note="N"), note)
     assert [note_read.instruction for note_read in notes] == ["N"] * 3
-    assert texts_of(read) == ["Anna is.", "Anna is red.", "Carl is.", "Carl is red."]
+    assert texts_of(read) == ["Carl is.", "Carl is red.", "Anna is.", "Anna is red."]
     _, [_, [read]] = _drive(ChainOfNotes(), note, fits=3)
     assert texts_of(read) == ["Carl is.", "Carl is red."]  # the worst pair does not fit
 

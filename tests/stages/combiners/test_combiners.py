@@ -36,8 +36,8 @@ def test_stuff_with_fit_drops_the_worst_hits() -> None:
 
 
 def test_read_each_joins_the_answers_in_document_order() -> None:
-    value, rounds = _drive(ReadEach(separator=" / "), _echo)
-    assert value == "aa / bb / dd"
+    value, rounds = _drive(ReadEach(), _echo)
+    assert value == "aa\nbb\ndd"
     assert [len(reads) for reads in rounds] == [3]
 
 
@@ -79,9 +79,9 @@ def test_map_reduce_scores_choices_only_in_the_last_round() -> None:
 
 
 def test_map_reduce_uses_different_instructions_for_hits_and_answers() -> None:
-    combiner = MapReduce(map_instruction="M", reduce_instruction="R", ask=False)
+    combiner = MapReduce(map_instruction="M", reduce_instruction="R")
     _, rounds = _drive(combiner, _echo, fits=9)
-    assert {(r.instruction, r.question) for r in rounds[0]} == {("M", "")}
+    assert {(r.instruction, r.question) for r in rounds[0]} == {("M", "which?")}
     assert [(r.instruction, r.question) for r in rounds[1]] == [("R", "which?")]
 
 
@@ -110,9 +110,9 @@ def test_map_reduce_ends_at_a_target_length(target: int, value: str, rounds: lis
 
 def test_refine_reads_each_hit_with_the_answer_so_far() -> None:
     texts = iter(["first", " ", "last"])
-    value, rounds = _drive(Refine(label="So far: "), lambda _: Output(next(texts)))
+    value, rounds = _drive(Refine(), lambda _: Output(next(texts)))
     read_texts = [texts_of(read) for [read] in rounds]
-    assert read_texts == [["aa"], ["So far: first", "bb"], ["So far: first", "dd"]]
+    assert read_texts == [["aa"], ["Answer so far: first", "bb"], ["Answer so far: first", "dd"]]
     assert value == "last"
 
 
@@ -126,7 +126,7 @@ def test_refine_reads_each_hit_with_the_answer_so_far() -> None:
         ReadEach(),
         ReadEach(keep="vote", skip=("from memory",)),
         ReadEach(keep="best"),
-        MapReduce(map_instruction="M", reduce_instruction="R", ask=False),
+        MapReduce(map_instruction="M", reduce_instruction="R"),
         Refine(refine_instruction="R"),
     ],
 )

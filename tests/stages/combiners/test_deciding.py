@@ -165,7 +165,7 @@ def test_verify_with_pairs_reads_one_pair_per_passage() -> None:
     active = finished(checks, constant("red"), check=constant("same", 0.8))
     pairs = [read.pair for read in _reads(active) if read.pair]
     assert len(pairs) == len(active.hits)
-    assert {claim for _, claim in pairs} == {"The boots of the cat were red."}
+    assert {claim for _, claim in pairs} == {"What colour were the boots of the cat? red"}
     assert active.value["way"] == ["supported"]  # type: ignore[call-overload, index]
 
 
