@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -30,10 +30,11 @@ Unit: TypeAlias = Literal["sentence", "line", "punkt"]
 class ShuffleTest:
     """Texts and shuffles of their sentences; each is an example with its own document.
 
-    A row of the JSON Lines file is a text: `text`, a list of `sentences`, or both; its name is `id`
-    or the row's number from 0. Other fields are ignored. The example `ID/original` is followed by
-    `ID/3-0`, `ID/3-1`, … for blocks of three sentences. A pipeline scores each example, and the
-    metric compares the scores: a text is scored once for all its shuffles.
+    A row of the JSON Lines file is a text: `text`, or a list of `sentences`; its name is `id` or
+    the row's number from 0. Other fields are ignored. The example `ID/original` is followed by
+    `ID/3-0`, `ID/3-1`, … for blocks of three sentences; all have one sentence per line. A pipeline
+    scores each example, and the metric compares the scores: a text is scored once for all its
+    shuffles.
 
     The choices are the labels `original` and `shuffled`; the reference is the correct label. The
     metadata describe an example under `gold`, which is hidden from stages.
@@ -47,9 +48,6 @@ class ShuffleTest:
             authors' code.
         unit: Unit into which a row without `sentences` is divided: sentences; lines, as the
             authors do with WSJ; or sentences by NLTK's Punkt, as they do with other corpora.
-        white_space: `normalised` writes the original with one sentence per line, like the shuffles,
-            so that they differ only in order. `faithful` keeps the original's white space, as the
-            authors' code does, even if it reveals the original.
         split: Name of the split, which replaces `{split}` in the path.
         metrics: Metrics that score predictions: names, `./file.py:Class`, or mappings of `class`
             and parameters.
@@ -69,8 +67,6 @@ class ShuffleTest:
     truncate_sentences: Count = 20
     # The project's own rules by default, since NLTK's Punkt needs a download (decision 7).
     unit: Unit = "sentence"
-    # The authors compare raw text with one sentence per line, so blanks alone can give it away.
-    white_space: Literal["normalised", "faithful"] = "normalised"
     split: str = ""
     metrics: tuple[MetricEntry, ...] = field(default=("shuffle_accuracy",), hash=False)
     corpus: Literal["", "wsj", "billsum", "reddit_tifu"] = ""
@@ -106,7 +102,7 @@ class ShuffleTest:
         self._count()
         try:
             for number, (_, row) in enumerate(rows_of(self.file, self.corpus, self.split)):
-                yield from self._examples(_text(row, number, self))
+                yield from self._examples(*_sentences(row, number, self))
         except RowError:
             raise UserError(f"{self.file}: has changed while it was read") from None
 
@@ -121,64 +117,46 @@ class ShuffleTest:
     def _count(self) -> int:
         return _checked(self, stamp(self.file))
 
-    def _examples(self, text: _ShuffledText) -> Iterator[Example]:
-        yield _example(text, "original", text.original, {"block_size": 0, "unchanged": True})
+    def _examples(self, text: str, sentences: Sequence[str]) -> Iterator[Example]:
+        yield _example(text, "original", sentences, {"block_size": 0, "unchanged": True})
         for size in self.block_sizes:
             # Neither `--limit` nor other block sizes may change a shuffle (decision 21).
-            chance = Random(f"{self.seed}/{size}/{text.id}")
+            chance = Random(f"{self.seed}/{size}/{text}")
             # A single block has no other order; the pair counts as wrong, as for the authors.
-            unchanged = len(text.sentences) <= size
-            gold: dict[str, JSON] = {"block_size": size, "unchanged": unchanged}
-            orders = shuffles(text.sentences, size, self.shuffles, chance)
-            for number, order in enumerate(orders):
-                shuffled = text.original if unchanged else "\n".join(order)
-                yield _example(text, f"{size}-{number}", shuffled, gold)
+            gold: dict[str, JSON] = {"block_size": size, "unchanged": len(sentences) <= size}
+            for number, order in enumerate(shuffles(sentences, size, self.shuffles, chance)):
+                yield _example(text, f"{size}-{number}", order, gold)
 
 
-@dataclass(frozen=True, slots=True)
-class _ShuffledText:
-    """A row's id, its original text, and the sentences to shuffle."""
-
-    id: str
-    original: str
-    sentences: Sequence[str]
-
-
-def _example(text: _ShuffledText, name: str, content: str, gold: Mapping[str, JSON]) -> Example:
-    name, size = f"{text.id}/{name}", gold["block_size"]
+def _example(text: str, name: str, sentences: Sequence[str], gold: Mapping[str, JSON]) -> Example:
+    name, size = f"{text}/{name}", gold["block_size"]
     return Example(
         id=name,
         # A document for each shuffle, so that chunkers can divide it, and a text that fails does
-        # not lose the other pairs (decision 21).
-        document=Document(name, content),
+        # not lose the other pairs. The original's own white space would give it away (decision 21).
+        document=Document(name, "\n".join(sentences)),
         choices=LABELS,
         references=(LABELS[bool(size)],),
         group=f"k={size}" if size else LABELS[0],
         # Under `gold`, which stages never see: the pair would reveal the original.
-        metadata={"gold": {"shuffle_test": {"document": text.id, **gold}}},
+        metadata={"gold": {"shuffle_test": {"document": text, **gold}}},
     )
 
 
-def _text(row: Mapping[str, Any] | RowError, number: int, task: ShuffleTest) -> _ShuffledText:
+def _sentences(
+    row: Mapping[str, Any] | RowError, number: int, task: ShuffleTest
+) -> tuple[str, Sequence[str]]:
+    """Returns the id of a row and the sentences to shuffle; raises RowError."""
     if isinstance(row, RowError):
         raise row
     if faults := [*_faults(row)]:
         raise RowError(faults)
     listed, limit = row.get("sentences"), task.truncate_sentences
     sentences = sentences_of(row["text"], task.unit) if listed is None else _stripped(listed)
-    first = sentences[:limit] if limit else sentences
-    original = "\n".join(first)
-    if task.white_space == "faithful":
-        if "text" not in row:
-            raise RowError(["white_space: faithful needs `text`; the row has only sentences"])
-        try:
-            original = beginning(row["text"], sentences, limit)
-        except ValueError as error:
-            raise RowError([str(error)]) from None
-    return _ShuffledText(row.get("id", str(number)), original, first)
+    return row.get("id", str(number)), sentences[: limit or None]
 
 
-def _stripped(sentences: Sequence[str]) -> list[str]:
+def _stripped(sentences: Iterable[str]) -> list[str]:
     return [stripped for sentence in sentences if (stripped := sentence.strip())]
 
 
@@ -201,7 +179,7 @@ def _checked(task: ShuffleTest, stamp: Stamp) -> int:  # noqa: ARG001 -- changed
     lines: dict[str, int] = {}
     for number, (line, row) in enumerate(rows_of(task.file, task.corpus, task.split)):
         try:
-            name = _text(row, number, task).id
+            name, _ = _sentences(row, number, task)
         except RowError as error:
             faults += [Fault(task.file, line, text) for text in error.faults]
             name = ""
@@ -220,7 +198,7 @@ def _checked(task: ShuffleTest, stamp: Stamp) -> int:  # noqa: ARG001 -- changed
 def sentences_of(text: str, unit: Unit) -> list[str]:
     """Returns the stripped sentences or lines of a text, without empty ones."""
     if unit == "line":
-        return [line.strip() for line in text.split("\n") if line.strip()]
+        return _stripped(text.split("\n"))
     if unit == "punkt":
         return _stripped(punkt(text))
     return [text[start:end] for start, end in sentence_spans(text)]
@@ -244,17 +222,3 @@ def shuffles(
         while len(blocks) > 1 and order == sorted(order):
             chance.shuffle(order)
         yield [sentence for index in order for sentence in blocks[index]]
-
-
-def beginning(text: str, sentences: Sequence[str], count: int) -> str:
-    """Returns a text up to the end of its first `count` sentences; 0 means all of it."""
-    if not 0 < count < len(sentences):
-        return text
-    end = 0
-    for number, sentence in enumerate(sentences[:count], 1):
-        # Searched after the previous sentence, since short sentences repeat.
-        start = text.find(sentence, end)
-        if start < 0:
-            raise ValueError(f"sentence {number}, {sentence!r:.60}, is not in the text")
-        end = start + len(sentence)
-    return text[:end]

@@ -104,29 +104,21 @@ def test_shuffles_depend_only_on_seed_text_and_block_size(tmp_path: Path) -> Non
     assert [texts[name] for name in first] != [texts[name.replace("c", "d", 1)] for name in first]
 
 
-def test_white_space_is_the_same_on_both_sides_unless_faithful(tmp_path: Path) -> None:
-    """With `faithful` the original is the raw text up to the end of its first sentences."""
+def test_original_and_shuffles_have_one_sentence_per_line(tmp_path: Path) -> None:
+    """White space of the original would give it away."""
     path = written(tmp_path, {"text": f" {STORY}"})
+    [original, *_] = ShuffleTest(path, truncate_sentences=3).examples()
     beginning, _ = STORY.split("  ")
-    [normalised, *_] = ShuffleTest(path, truncate_sentences=3).examples()
-    assert normalised.document.text == beginning.replace(". ", ".\n")
-    [faithful, *_] = ShuffleTest(path, truncate_sentences=3, white_space="faithful").examples()
-    assert faithful.document.text == f" {beginning}"
-    [raw, *_] = ShuffleTest(path, truncate_sentences=0, white_space="faithful").examples()
-    assert raw.document.text == f" {STORY}"
+    assert original.document.text == beginning.replace(". ", ".\n")
 
 
-@pytest.mark.parametrize("white_space", ["normalised", "faithful"])
-def test_a_document_of_one_block_is_its_own_shuffle(tmp_path: Path, white_space: Any) -> None:
+def test_a_document_of_one_block_is_its_own_shuffle(tmp_path: Path) -> None:
     """It counts as the same for all scores."""
-    path = written(tmp_path, {"text": " One only. "}, {"text": ""})
-    task = ShuffleTest(path, white_space=white_space)
+    task = ShuffleTest(written(tmp_path, {"text": " One only. "}, {"text": ""}))
     by_row = {"0": "One only.", "1": ""}
     for example in task.examples():
-        wanted = by_row[gold_of(example)["document"]]
         assert gold_of(example)["unchanged"]
-        assert example.document.text.strip() == wanted
-        assert white_space == "normalised" or example.document.text in (" One only. ", "")
+        assert example.document.text == by_row[gold_of(example)["document"]]
 
 
 def test_all_faulty_rows_are_reported_with_their_lines(tmp_path: Path) -> None:
@@ -146,17 +138,6 @@ def test_all_faulty_rows_are_reported_with_their_lines(tmp_path: Path) -> None:
     )
     assert all(f.startswith(start) for f, start in zip(faults, expected, strict=True))
     ShuffleTest(written(tmp_path, {"other": "x", "text": "y"})).check()
-
-
-def test_faithful_needs_the_text_and_its_sentences_in_it(tmp_path: Path) -> None:
-    path = written(tmp_path, {"sentences": ["a", "b"]}, {"sentences": [*"abc"], "text": "a c"})
-    task = ShuffleTest(path, white_space="faithful", truncate_sentences=2)
-    with pytest.raises(ConfigError) as raised:
-        task.check()
-    first, second = map(str, raised.value.faults)
-    assert "1: white_space: faithful needs `text`" in first
-    assert "2: sentence 2, 'b', is not in the text" in second
-    ShuffleTest(task.path, white_space="normalised").check()
 
 
 def test_invalid_files_and_parameters_are_errors(tmp_path: Path) -> None:
