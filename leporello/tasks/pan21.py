@@ -82,60 +82,46 @@ def _truth_file(problem: Path) -> Path:
 
 def _example(problem: Path) -> Example:
     """Returns a problem as an example, with faults of its files as its `fault`."""
+    document, file = Document(problem.stem, ""), _truth_file(problem)
     try:
         document = load(problem, problem.stem)
+        truth = _truth(file) if file.exists() else {}
     except UserError as error:
-        return Example(problem.stem, Document(problem.stem, ""), fault=str(error))
-    file = _truth_file(problem)
-    if not file.exists():
+        return Example(problem.stem, document, fault=str(error))
+    # Blank lines first, since PAN itself uses them; MuLD's generator writes one line each.
+    by_blank, by_line = (_parts(document.text, border) for border in (_BLANK_LINE, _LINE_BREAK))
+    if not truth:
         # Without truth nobody knows the separator; a text with blank lines mostly uses them.
-        blank = bool(_BLANK_LINE.search(document.text.strip()))
-        parts = _parts(document.text, _BLANK_LINE if blank else _LINE_BREAK)
+        parts = by_blank if len(by_blank) > 1 else by_line
         return Example(problem.stem, dataclasses.replace(document, parts=parts))
-    try:
-        truth = _truth(file)
-        authors = _authors(truth)
-        parts = _paragraphs(document.text, len(authors))
-    except (UserError, ValueError) as error:
-        fault = str(error) if isinstance(error, UserError) else f"{file.name}: {error}"
+    authors = truth["paragraph-authors"]
+    parts = by_blank if len(by_blank) == len(authors) else by_line
+    if len(parts) != len(authors):
+        fault = (
+            f"{file.name}: has {len(authors)} paragraph-authors, but the problem has {len(by_blank)}"
+            f" paragraphs separated by blank lines, or {len(by_line)} by line breaks"
+        )
         return Example(problem.stem, document, fault=fault)
-    gold = {name: value for name, value in truth.items() if name in ("site", "structure")}
     return Example(
         problem.stem,
         dataclasses.replace(document, parts=parts),
         references=(json.dumps(authors),),
-        metadata={"gold": gold},
+        metadata={"gold": {n: value for n, value in truth.items() if n in ("site", "structure")}},
     )
 
 
 def _truth(file: Path) -> Mapping[str, Any]:
-    value = json.loads(read_bytes(file))
-    if not isinstance(value, dict):
-        raise ValueError("is not a JSON object")  # noqa: TRY004 -- reported as the example's fault
-    return value
-
-
-def _authors(truth: Mapping[str, Any]) -> list[int]:
-    """Returns the paragraphs' authors; raises ValueError if they are missing or not numbers."""
-    authors = truth.get("paragraph-authors")
+    """Reads a truth file; raises UserError if its authors are missing or not numbers."""
+    try:
+        truth = json.loads(read_bytes(file))
+    except ValueError as error:
+        raise UserError(f"{file.name}: {error}") from None
+    authors = truth.get("paragraph-authors") if isinstance(truth, dict) else None
     if not isinstance(authors, list) or not authors:
-        raise ValueError("has no list `paragraph-authors`")
+        raise UserError(f"{file.name}: has no list `paragraph-authors`")
     if not all(type(author) is int and author > 0 for author in authors):
-        raise ValueError("`paragraph-authors` are not numbers from 1")
-    return authors
-
-
-def _paragraphs(text: str, count: int) -> tuple[Span, ...]:
-    """Returns `count` paragraphs; raises ValueError if neither separator gives this number."""
-    by_blank, by_line = (_parts(text, border) for border in (_BLANK_LINE, _LINE_BREAK))
-    # Blank lines first, since PAN itself uses them; MuLD's generator writes one line each.
-    for parts in (by_blank, by_line):
-        if len(parts) == count:
-            return parts
-    raise ValueError(
-        f"has {count} paragraph-authors, but the problem has {len(by_blank)} paragraphs separated"
-        f" by blank lines, or {len(by_line)} by line breaks"
-    )
+        raise UserError(f"{file.name}: `paragraph-authors` are not numbers from 1")
+    return truth
 
 
 def _parts(text: str, border: re.Pattern[str]) -> tuple[Span, ...]:

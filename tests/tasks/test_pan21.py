@@ -72,7 +72,7 @@ def test_without_truth_it_is_test_data(tmp_path: Path) -> None:
         ('{"paragraph-authors": [1, 1, 2]}', "has 3 paragraph-authors, but the problem has 2"),
         ('{"authors": 2}', "has no list `paragraph-authors`"),
         ('{"paragraph-authors": [0, 1]}', "are not numbers from 1"),
-        ("[1, 2]", "is not a JSON object"),
+        ("[1, 2]", "has no list `paragraph-authors`"),
         ("{", "Expecting property name"),
     ],
 )
