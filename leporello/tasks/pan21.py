@@ -98,8 +98,8 @@ def _example(problem: Path) -> Example:
     parts = by_blank if len(by_blank) == len(authors) else by_line
     if len(parts) != len(authors):
         fault = (
-            f"{file.name}: has {len(authors)} paragraph-authors, but the problem has {len(by_blank)}"
-            f" paragraphs separated by blank lines, or {len(by_line)} by line breaks"
+            f"{file.name}: has {len(authors)} paragraph-authors, but the problem has"
+            f" {len(by_blank)} paragraphs separated by blank lines, {len(by_line)} by line breaks"
         )
         return Example(problem.stem, document, fault=fault)
     return Example(
