@@ -17,7 +17,7 @@ from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.files import Stamp, at_home
 from leporello.core.protocols import Loader, MetricEntry, Positive
-from leporello.core.records import JSON, Document, DocumentRows, Example, Span
+from leporello.core.records import JSON, Document, DocumentRows, Example
 from leporello.loaders.collection import collection_hash, load_collection
 from leporello.loaders.files import file_hash, load
 from leporello.metrics import check_metrics
@@ -125,15 +125,13 @@ class JsonLines(LaidOut):
         reader = RowReader(self._source)
         for document in documents:
             rows = self._rows(document, reader)
-            opened, problem = self._opened(rows)
-            yield from (self._example(row, opened, problem) for row in rows)
+            yield from self._examples(rows, *self._opened(rows))
 
     def closed(self, document: DocumentRows, fault: str) -> Iterator[Example]:
         """Yields the examples on a document with this fault, without opening the document."""
         rows = self._rows(document, RowReader(self._source))
-        source = _source(rows)
-        empty = Document(source.key if source else "", "", _title(rows))
-        yield from (self._example(row, empty, f"document_path: {fault}") for row in rows)
+        empty = Document(rows[0].row.key, "", _title(rows))
+        yield from self._examples(rows, empty, f"document_path: {fault}")
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the files and of the documents' files.
@@ -197,9 +195,7 @@ class JsonLines(LaidOut):
             return path
         if isinstance(files[0], RemotePath):
             return files[0].parent / document_path
-        folder = Path(os.path.commonpath([file.absolute().parent for file in files]))
-        folder = files[0].parent if folder == files[0].absolute().parent else folder
-        return folder / at_home(document_path)
+        return Path(os.path.commonpath([file.parent for file in files])) / at_home(document_path)
 
     def _rows(self, document: DocumentRows, reader: RowReader) -> list[_RowAt]:
         """Returns the rows on a document, of which only the first that has its text keeps it."""
@@ -225,50 +221,49 @@ class JsonLines(LaidOut):
 
     def _opened(self, rows: Sequence[_RowAt]) -> tuple[Document, str]:
         """Returns the document; or an empty one, with the reason why it could not be read."""
-        source, title = _source(rows), _title(rows)
+        source, title, key = _source(rows), _title(rows), rows[0].row.key
         if source is None:
-            key = rows[0].row.key
             return Document(key, ""), f"document {key!r}: no row with its text could be read"
         if not source.source:
-            return Document(source.key, source.document or "", title), ""
+            return Document(key, source.document or "", title), ""
         paths = None
         try:
             paths = self._paths(source.source)
             if isinstance(paths, Path):
-                document = load(paths, source.key, self.loader)
+                document = load(paths, key, self.loader)
             else:
-                document = load_collection(paths, source.key, loader=self.loader)
+                document = load_collection(paths, key, loader=self.loader)
         except UserError as error:
             problem = str(error)
         except Exception as error:  # libraries raise anything on broken files
             problem = f"{paths}: {type(error).__name__}: {error}"
         else:
-            title = title or document.title
-            return dataclasses.replace(document, id=source.key, title=title), ""
-        return Document(source.key, "", title), f"document_path: {problem}"
+            return dataclasses.replace(document, id=key, title=title or document.title), ""
+        return Document(key, "", title), f"document_path: {problem}"
 
-    def _example(self, row_at: _RowAt, document: Document, problem: str) -> Example:
-        place, row, fault = row_at
-        fault = fault or problem
-        evidence: tuple[Span, ...] = ()
-        try:
-            evidence = () if fault else located(row.evidence, document)
-        except RowError as error:
-            fault = str(error)
-        return Example(
-            id=row.id,
-            document=document,
-            question=row.question,
-            instruction=self.instruction,
-            headers=self.headers,
-            choices=tuple(row.choices),
-            references=tuple(row.references),
-            evidence=evidence,
-            group=row.group,
-            metadata=row.metadata,
-            schema=schema_of(row.answer) or schema_of(self._answer),
-            fault=f"{place}: {fault}" if fault else "",
-        )
+    def _examples(
+        self, rows: Sequence[_RowAt], document: Document, problem: str
+    ) -> Iterator[Example]:
+        for place, row, row_fault in rows:
+            fault = row_fault or problem
+            try:
+                evidence = located(() if fault else row.evidence, document)
+            except RowError as error:
+                fault, evidence = str(error), ()
+            yield Example(
+                id=row.id,
+                document=document,
+                question=row.question,
+                instruction=self.instruction,
+                headers=self.headers,
+                choices=tuple(row.choices),
+                references=tuple(row.references),
+                evidence=evidence,
+                group=row.group,
+                metadata=row.metadata,
+                schema=schema_of(row.answer) or schema_of(self._answer),
+                fault=f"{place}: {fault}" if fault else "",
+            )
 
 
 @lru_cache(maxsize=8)

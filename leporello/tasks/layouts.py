@@ -172,8 +172,8 @@ def _line(value: JSON) -> bytes:
 
 @cache
 def _code() -> str:
-    digest, here = hashlib.sha256(), Path(__file__)
-    folders = (here.parent / "jsonl", here.parent / "official")
-    for path in [here, *(file for folder in folders for file in sorted(folder.glob("*.py")))]:
-        digest.update(path.read_bytes())
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.*")):
+        if path.suffix in (".py", ".yaml"):
+            digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document, DocumentRows, Example, Span
@@ -113,7 +113,7 @@ def _example(problem: Path) -> Example:
 def _truth(file: Path) -> Mapping[str, Any]:
     """Reads a truth file; raises UserError if its authors are missing or not numbers."""
     try:
-        truth = json.loads(read_bytes(file))
+        truth: Any = json.loads(read_bytes(file))
     except ValueError as error:
         raise UserError(f"{file.name}: {error}") from None
     authors = truth.get("paragraph-authors") if isinstance(truth, dict) else None
@@ -121,7 +121,7 @@ def _truth(file: Path) -> Mapping[str, Any]:
         raise UserError(f"{file.name}: has no list `paragraph-authors`")
     if not all(type(author) is int and author > 0 for author in authors):
         raise UserError(f"{file.name}: `paragraph-authors` are not numbers from 1")
-    return truth
+    return cast("Mapping[str, Any]", truth)
 
 
 def _parts(text: str, border: re.Pattern[str]) -> tuple[Span, ...]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Example
 from leporello.tasks.jsonl.schema import RowError, decode
-from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
+from leporello.tasks.long_context.templates import data_of, metadata_of
 from leporello.tasks.official.archives import Archive, data_directory, present
 from leporello.tasks.official.benchmark import Benchmark, text_of, texts_of
 
@@ -62,14 +62,16 @@ class Helmet(Benchmark):
             return
         try:
             fields = {**row, "demos": "".join(self._demos(row))}
-            prompt = prompt_of(data["prompt"], fields).metadata()
             yield Example(
                 id=f"{self.name}-{number}",
                 document=Document("", _context(data, row)),
                 question=data["question"].format(**fields),
-                instruction=instruction_of(data["prompt"]),
+                instruction=data["instruction"],
                 references=_answers(row),
-                metadata={**prompt, "gold": {"relevance": _labels(row)}},
+                metadata={
+                    **metadata_of(data["prompt"], fields),
+                    "gold": {"relevance": _labels(row)},
+                },
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             fault = f"has no field {error}" if isinstance(error, KeyError) else str(error)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example
 from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
+from leporello.tasks.long_context.templates import data_of, metadata_of
 from leporello.tasks.official.benchmark import Benchmark, text_of, texts_of
 from leporello.text import answers
 
@@ -55,17 +55,17 @@ class InfiniteBench(Benchmark):
 
     def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         """Parses one row; see `Benchmark.take`."""
-        template = data_of("infinite_bench")[self.name]["prompt"]
+        data = data_of("infinite_bench", self.name)
         question = text_of(row, "input")
         choices = texts_of(row, "options") if self.name in _CHOICES else ()
         yield Example(
             id=f"{self.name}-{row.get('id', number)}",
             document=Document("", text_of(row, "context")),
             question=question,
-            instruction=instruction_of(template),
+            instruction=data["instruction"],
             choices=choices,
             references=references(self.name, row.get("answer"), choices),
-            metadata=prompt_of(template, self._fields(question, choices)).metadata(),
+            metadata=metadata_of(data["prompt"], self._fields(question, choices)),
         )
 
     def _fields(self, question: str, choices: tuple[str, ...]) -> dict[str, str]:
@@ -99,8 +99,6 @@ def references(task: str, answer: Any, options: tuple[str, ...]) -> tuple[str, .
         listed = listed[0] if listed and isinstance(listed[0], list) else listed
         kind = int
     elif task in _NUMBERS:
-        # Copies in Parquet store numbers as texts.
-        listed = [_number(item) if isinstance(item, str) else item for item in listed]
         kind = (int, float)
     if not listed or not all(isinstance(i, kind) and not isinstance(i, bool) for i in listed):
         expected = "text" if kind is str else "a number"
@@ -110,13 +108,6 @@ def references(task: str, answer: Any, options: tuple[str, ...]) -> tuple[str, .
     if task == "math_calc":
         return (json.dumps(listed),)
     return tuple(item if isinstance(item, str) else json.dumps(item) for item in listed)
-
-
-def _number(text: str) -> Any:  # noqa: ANN401 -- any JSON
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _labelled(answer: list[str], options: tuple[str, ...]) -> tuple[str, ...]:

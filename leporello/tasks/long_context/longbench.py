@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON, Document, Example
-from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
+from leporello.tasks.long_context.templates import data_of, metadata_of
 from leporello.tasks.official.archives import Archive, zip_or_folder
 from leporello.tasks.official.benchmark import Benchmark, one_of, text_of, texts_of
 from leporello.text import answers
@@ -55,15 +55,14 @@ class LongBench(Benchmark):
     def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         """Parses one row; see `Benchmark.take`."""
         question, gold = text_of(row, "input"), texts_of(row, "answers")
-        prompt = prompt_of(self._data["prompt"], {"input": question})
         yield Example(
             id=text_of(row, "_id"),
             document=Document("", text_of(row, "context")),
             question=question,
-            instruction=instruction_of(self._data["prompt"]),
+            instruction=self._data["instruction"],
             choices=texts_of(row, "all_classes"),
             references=gold,
-            metadata=prompt.metadata(),
+            metadata=metadata_of(self._data["prompt"], {"input": question}),
             fault=self._unfit(gold),
         )
 
@@ -105,7 +104,7 @@ class LongBenchV2(Benchmark):
         """Parses one row; see `Benchmark.take`."""
         question = text_of(row, "question").strip()
         options = {letter: text_of(row, f"choice_{letter}").strip() for letter in _OPTIONS}
-        template = data_of("longbench_v2")["longbench_v2"]["prompt"]
+        data = data_of("longbench_v2", "longbench_v2")
         groups: dict[str, JSON] = {
             "difficulty": one_of(row, "difficulty", ("easy", "hard")),
             "length": one_of(row, "length", ("short", "medium", "long")),
@@ -114,9 +113,9 @@ class LongBenchV2(Benchmark):
             id=text_of(row, "_id"),
             document=Document("", text_of(row, "context").strip()),
             question=question,
-            instruction=instruction_of(template),
+            instruction=data["instruction"],
             choices=tuple(options.values()),
             references=(one_of(row, "answer", _OPTIONS),),
             group=str(groups["difficulty"]),
-            metadata=prompt_of(template, {"input": question, **options}).metadata() | groups,
+            metadata=metadata_of(data["prompt"], {"input": question, **options}) | groups,
         )

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example, Span
 from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.long_context.templates import data_of, instruction_of, prompt_of
+from leporello.tasks.long_context.templates import data_of, metadata_of
 from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.benchmark import Benchmark, Published, text_of
 
@@ -68,17 +68,16 @@ class LooGLE(Benchmark):
             yield self._example(f"{number}-{place}", document, pair)
 
     def _example(self, place: str, document: Document, pair: Mapping[str, Any]) -> Example:
-        template = self._data["prompt"]
         question = "" if "summ" in self.name else text_of(pair, "Q")
         return Example(
             id=f"{self.name}-{place}",
             document=document,
             question=question,
-            instruction=instruction_of(template),
+            instruction=self._data["instruction"],
             references=(self._gold(pair),),
             evidence=tuple(_evidence(document.text, pair.get("S"))),
             group=str(pair.get("type") or ""),
-            metadata=prompt_of(template, {"input": question}).metadata(),
+            metadata=metadata_of(self._data["prompt"], {"input": question}),
         )
 
     def _gold(self, pair: Mapping[str, Any]) -> str:

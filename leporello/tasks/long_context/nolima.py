@@ -46,6 +46,7 @@ class NoLiMa(Generated):
             `nolima/haystack/rand_shuffle`. None means `LEPORELLO_DATA` or `data`.
     """
 
+    benchmark: ClassVar[str] = "nolima"
     metrics: ClassVar[tuple[str, ...]] = ("nolima", "recall")
 
     name: Literal["needle_set", "needle_set_hard", "needle_set_ONLYDirect"] = "needle_set"
@@ -57,11 +58,9 @@ class NoLiMa(Generated):
         return len(_BOOKS) * len(self._tests) * _DEPTHS
 
     def sources(self) -> list[JSON]:
-        """Returns everything that determines the examples."""
+        """Returns the hashes of the books and of the needles."""
         files = [self._file(*_BOOKS_FOLDER, book) for book in _BOOKS]
-        files.append(self._file("needlesets", f"{self.name}.json"))
-        settings = (self.name, str(self.length), data_of("nolima")["nolima"]["prompt"])
-        return [*map(sha256, files), self._tokenizer_identity, *settings]
+        return [*map(sha256, files), sha256(self._file("needlesets", f"{self.name}.json"))]
 
     def example(self, number: int) -> Example:
         """Returns an example by its number from 0."""

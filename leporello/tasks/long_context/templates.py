@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import JSON, DocumentRows, Example
@@ -15,9 +14,6 @@ from leporello.models.locate import model_fingerprint
 from leporello.tasks.layouts import LaidOut
 
 _SLOT = "{context}"
-_FIELD = re.compile(r"(?<!{){\w+}")
-_SENTENCE = re.compile(r"[.!?。！？\"”]\s*$")
-_SHORTEST = 10  # least characters of a line of an instruction; shorter lines are headers
 _BYTES = 6  # approximate bytes per token
 
 
@@ -35,29 +31,16 @@ def data_of(benchmark: str, *keys: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", read_tree(file_of(benchmark)).plain())
 
 
-def prompt_of(template: str, fields: Mapping[str, str]) -> OfficialPrompt:
-    """Returns the prompt around the document, with its other fields filled in."""
+def metadata_of(template: str, fields: Mapping[str, str]) -> dict[str, JSON]:
+    """Returns metadata with the prompt around the document, with its other fields filled in."""
     before, _, after = template.partition(_SLOT)
-    return OfficialPrompt(before.format(**fields), query=after.format(**fields))
-
-
-@cache
-def instruction_of(template: str) -> str:
-    """Returns the instruction in a prompt: its distinct lines without fields and headers."""
-    lines = [line.strip() for line in template.replace("{{", "{").replace("}}", "}").split("\n")]
-    if not _SENTENCE.search(lines[-1]):
-        lines.pop()  # beginning of the answer
-    sentences = (
-        line
-        for line in lines
-        if len(line) >= _SHORTEST and not _FIELD.search(line) and not line.endswith((":", "："))
-    )
-    return "\n".join(dict.fromkeys(sentences))
+    return OfficialPrompt(before.format(**fields), query=after.format(**fields)).metadata()
 
 
 class Generated(LaidOut):
     """Examples that depend only on their numbers from 0; each has its own document."""
 
+    benchmark: ClassVar[str]
     length: int
     tokenizer: str
 
@@ -66,12 +49,18 @@ class Generated(LaidOut):
         raise NotImplementedError
 
     def sources(self) -> list[JSON]:
-        """Returns everything that determines the examples."""
+        """Returns hashes of the files that the examples are made from."""
         raise NotImplementedError
 
     def fingerprint(self) -> str:
         """Returns a hash of everything that determines the examples."""
-        return hashlib.sha256(json.dumps(self.sources()).encode()).hexdigest()
+        paths = ("background", "data", "tokenizer")
+        own = {name: value for name, value in vars(self).items() if name not in paths}
+        words = self.tokenizer == "words"
+        tokenizer = self.tokenizer if words else model_fingerprint(self.tokenizer)
+        data = file_of(self.benchmark).read_text(encoding="utf-8")
+        parts = [own, tokenizer, data, self.sources()]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def layout(self) -> Iterator[DocumentRows]:
         """Yields one document per example; see `Sharded.layout`."""
@@ -81,7 +70,3 @@ class Generated(LaidOut):
     def examples_of(self, documents: Iterable[DocumentRows], first: int) -> Iterator[Example]:
         """Yields the examples on these documents; see `Sharded.examples_of`."""
         return (self.example(number) for number, _ in enumerate(documents, first))
-
-    @property
-    def _tokenizer_identity(self) -> str:
-        return self.tokenizer if self.tokenizer == "words" else model_fingerprint(self.tokenizer)
