@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from leporello.analysis.example_trace import STAGES, ExampleTrace
@@ -22,11 +22,8 @@ from leporello.metrics import Metric
 from leporello.text.outline import place_of_span
 
 _EXCERPT, _SHORTEST = 400, 60  # characters of a passage
-_LONG = 4_000  # of predictions, references and questions
-_OUTPUT, _LITERAL = 1_000, 1_000
-_PASSAGES = 30  # passages per read
-_PLENTY = 6_000  # characters of excerpts per example that allow showing all hits and reads
-_SPANS = 200  # spans of a strip
+_TEXT, _ITEMS = 2_000, 100  # characters of any other text, entries of a list
+_CALLS = 20  # reads per example
 _INPUT, _INPUTS = 20_000, 40_000  # characters of one exact input, and of all of an example
 SHORT = 80  # characters of questions and predictions in a list
 _ABSENT, _DONE, _FAILED = 0, 1, 2
@@ -113,9 +110,17 @@ def _without_middle(text: str) -> str:
     return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[-half:]}"
 
 
-def cut(text: str, limit: int) -> str:
-    """Returns a text; if it is too long, its beginning and the number of omitted characters."""
-    return text if len(text) <= limit else f"{text[:limit]} [… {len(text) - limit:,} characters]"
+def shortened(value: Any) -> Any:  # noqa: ANN401 -- any JSON
+    """Returns JSON with the beginnings of long texts and lists; spans become lists."""
+    if isinstance(value, str) and len(value) > _TEXT:
+        return f"{value[:_TEXT]} [… {len(value) - _TEXT:,} characters]"
+    if isinstance(value, Span):
+        return [value.start, value.end]
+    if isinstance(value, Mapping):
+        return {key: shortened(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shortened(inner) for inner in value[:_ITEMS]]
+    return value
 
 
 @dataclass
@@ -142,71 +147,71 @@ class Piece:
     ) -> dict[str, JSON]:
         document = example.document
         shown = self.documents.setdefault(document.sha256, _document_fields(document))
-        evidence = [(span.start, span.end) for span in example.evidence[:_PASSAGES]]
-        spans = [*evidence, *chain.from_iterable(map(_spans, details))]
-        new = (span for span in spans if f"{span[0]}-{span[1]}" not in shown["excerpts"])
+        evidence = [(span.start, span.end) for span in example.evidence]
+        spans = dict.fromkeys([*evidence, *chain.from_iterable(map(_spans, details))])
+        new = [span for span in spans if _key(span) not in shown["excerpts"]]
         shown["excerpts"] |= self._excerpts(document.text, new)
-        shown["places"] |= _places(document, spans, details)
-        return {
-            "question": cut(example.question, _LONG),
-            "instruction": cut(example.instruction, _LONG),
-            "choices": [cut(text, _OUTPUT) for text in example.choices],
-            "references": [cut(text, _LONG) for text in example.references[:_PASSAGES]],
+        places = ((span, place_of_span(document, Span(*span))) for span in new)
+        shown["places"] |= {_key(span): place for span, place in places if place}
+        fields: dict[str, JSON] = shortened({
+            "question": example.question,
+            "instruction": example.instruction,
+            "choices": example.choices,
+            "references": example.references,
             "group": example.group,
             "fault": example.fault,
             "document": [*self.documents].index(document.sha256),
-            "evidence": [[*span] for span in evidence],
+            "evidence": evidence,
             "length": len(document.text),
-        }
+        })  # fmt: skip
+        return fields
 
-    def _excerpts(self, text: str, spans: Iterable[tuple[int, int]]) -> dict[str, str]:
+    def _excerpts(self, text: str, spans: Sequence[tuple[int, int]]) -> dict[str, str]:
         """Returns the beginnings of passages, by `start-end`."""
-        distinct = [*islice(dict.fromkeys(spans), max(1, self.characters // _SHORTEST))]
-        size = min(_EXCERPT, max(_SHORTEST, self.characters // max(1, len(distinct))))
-        return {f"{start}-{end}": text[start : min(end, start + size)] for start, end in distinct}
+        shown = spans[: max(1, self.characters // _SHORTEST)]
+        size = min(_EXCERPT, max(_SHORTEST, self.characters // max(1, len(shown))))
+        return {_key((start, end)): text[start : min(end, start + size)] for start, end in shown}
+
+
+def _key(span: tuple[int, int]) -> str:
+    return f"{span[0]}-{span[1]}"
 
 
 def _document_fields(document: Document) -> dict[str, Any]:
-    title, losses = cut(document.title, _OUTPUT), loss_lines(document.losses)[:_PASSAGES]
-    facts = {"id": document.id, "title": title, "length": len(document.text)}
-    return {**facts, "losses": losses, "excerpts": {}, "places": {}}
+    facts = {"id": document.id, "title": document.title, "length": len(document.text)}
+    fields = {**facts, "losses": loss_lines(document.losses), "excerpts": {}, "places": {}}
+    shown: dict[str, Any] = shortened(fields)
+    return shown
 
 
 def job_detail(
-    row: FinishedRow, scores: Mapping[str, float], trace: ExampleTrace | None, characters: int
+    row: FinishedRow, scores: Mapping[str, float], trace: ExampleTrace | None
 ) -> dict[str, Any]:
-    """Returns the results of one job for an example with this number of characters of excerpts."""
+    """Returns the results of one job for an example."""
     failure, prediction = row.failure, row.prediction
-    fields: dict[str, Any] = {"scores": dict(scores), "lost_at": _lost_at(trace)}
+    fields = {"scores": scores, "lost_at": _lost_at(trace), "calls": [], "hits": [], "passages": {}}
     if prediction is None:
         assert failure is not None
-        lost = {"stage": failure["stage"], "error": cut(failure["error"], _LONG)}
-        return {**fields, "calls": [], "hits": [], "passages": {}, "failure": lost}
-    most_hits, most_calls = (100, 30) if characters >= _PLENTY else (20, 8)
-    calls, hits = row.calls, prediction_from_row(prediction).hit_spans
-    passages = {
-        rank: {**p, "text": cut(p["text"], _LITERAL), "spans": p["spans"][:_SPANS]}
-        for rank, p in prediction.get("passages", {}).items()
-        if int(rank) < most_hits
-    }
-    return {
-        **fields,
-        "prediction": cut(prediction["prediction"], _LONG),
-        **_raw(prediction),
-        "hits": prediction["hits"][:most_hits],
-        "passages": passages,
-        "more_hits": max(0, len(prediction["hits"]) - most_hits),
-        "selected": _merged(chain.from_iterable(hits)),
-        "read": prediction["read"][:_SPANS],
-        "cited": _merged(
-            Span(*call["output"]["span"]) for call in calls if call["output"].get("span")
-        ),
+        lost = {"stage": failure["stage"], "error": shortened(failure["error"])}
+        return {**fields, "failure": lost}
+    calls, raw = row.calls, prediction["raw"]
+    cited = [Span(*call["output"]["span"]) for call in calls if call["output"].get("span")]
+    results: dict[str, Any] = shortened({
+        "prediction": prediction["prediction"],
+        "raw": "" if raw == prediction["prediction"] else json.dumps(raw, ensure_ascii=False),
+        "hits": prediction["hits"],
+        "passages": prediction.get("passages", {}),
+        "selected": merge(chain.from_iterable(prediction_from_row(prediction).hit_spans)),
+        "read": prediction["read"],
+        "cited": merge(cited),
         "coverage": prediction["coverage"],
         "ledger": ledger_line(prediction["coverage"]),
-        "calls": [_call(call) for call in calls[:most_calls]],
-        "more_calls": max(0, len(calls) - most_calls),
-        "notes": [cut(note, _OUTPUT) for note in row.statistics.notes],
-    }
+        "calls": [*map(_call, calls[:_CALLS])],
+        "more_hits": max(0, len(prediction["hits"]) - _ITEMS),
+        "more_calls": max(0, len(calls) - _CALLS),
+        "notes": row.statistics.notes,
+    })  # fmt: skip
+    return fields | results
 
 
 def _lost_at(trace: ExampleTrace | None) -> str:
@@ -214,50 +219,22 @@ def _lost_at(trace: ExampleTrace | None) -> str:
     return trace.lost_at if trace and not trace.answered else ""
 
 
-def _merged(spans: Iterable[Span]) -> list[list[int]]:
-    return [[span.start, span.end] for span in merge(spans)[:_SPANS]]
-
-
-def _raw(prediction: Mapping[str, Any]) -> dict[str, str]:
-    if prediction["raw"] == prediction["prediction"]:
-        return {}
-    return {"raw": cut(json.dumps(prediction["raw"], ensure_ascii=False), _LONG)}
-
-
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
-    output, passages = call["output"], call["passages"]
-    shown = [cut(p, _LITERAL) if isinstance(p, str) else p for p in passages[:_PASSAGES]]
-    scores = {name: output[name] for name in ("score", "cut", "span") if output.get(name)}
+    output = call["output"]
     return {
-        "round": call["round"],
-        "question": cut(call["question"], _OUTPUT),
-        "passages": shown,
-        "more_passages": max(0, len(passages) - _PASSAGES),
-        **({"error": cut(output["error"], _LONG)} if "error" in output else {}),
-        "text": cut(output.get("text", ""), _OUTPUT),
-        **scores,
+        **{name: call[name] for name in ("round", "question", "passages")},
+        "more_passages": max(0, len(call["passages"]) - _ITEMS),
+        **{n: output[n] for n in ("text", "error", "score", "cut", "span") if output.get(n)},
     }
 
 
-def _places(
-    document: Document,
-    passages: Iterable[tuple[int, int]],
-    details: Sequence[Mapping[str, Any]],
-) -> dict[str, str]:
-    """Returns the known places of passages and cited answers, by `start-end`."""
-    answers = (call["span"] for job in details for call in job["calls"] if "span" in call)
-    spans = dict.fromkeys((start, end) for start, end in (*passages, *answers))
-    places = ((span, place_of_span(document, Span(*span))) for span in spans)
-    return {f"{start}-{end}": place for (start, end), place in places if place}
-
-
 def _spans(detail: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
-    """Yields the passages whose text is shown; hits are first, best first."""
+    """Yields the passages and answers whose text is shown; hits are first, best first."""
     for start, end, _ in detail["hits"]:
         yield start, end
     for passage in detail["passages"].values():
         yield from ((start, end) for start, end in passage["spans"])
     for call in detail["calls"]:
-        for passage in call["passages"]:
-            if not isinstance(passage, str):
-                yield passage[0], passage[1]
+        for place in (*call["passages"], *([call["span"]] if "span" in call else ())):
+            if not isinstance(place, str):
+                yield place[0], place[1]

@@ -71,7 +71,7 @@ def _pack(
         example, details = traced.example, list[dict[str, Any] | None]()
         for job, row, trace in zip(result.jobs, traced.rows, traced.traces, strict=True):
             scores = job.add(row, trace, metrics)
-            details.append(job_detail(row, scores, trace, characters) if row else None)
+            details.append(job_detail(row, scores, trace) if row else None)
             if number < inputs and row and example and (detail := details[-1]):
                 job.add_inputs(detail, row, example)
         piece.add(traced, details)

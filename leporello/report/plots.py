@@ -151,21 +151,14 @@ def _series(series: Series, index: int, axes: Axes, *, banded: bool) -> Iterable
         yield _mark(index, x, y, f"<title>{tooltip}</title>")
 
 
-# Corners of the marks of each style, around the point: circle, square, triangle and diamond.
-_MARKS: Sequence[Sequence[tuple[int, int]]] = (
-    (),
-    ((-4, -4), (4, -4), (4, 4), (-4, 4)),
-    ((0, -5), (5, 4), (-5, 4)),
-    ((0, -5), (5, 0), (0, 5), (-5, 0)),
-)
+# Outlines of the marks of each style, around the point: circle, square, triangle and diamond.
+_MARKS = ("M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", "M-4-4h8v8h-8z", "M0-5 5 4H-5z", "M0-5 5 0 0 5-5 0z")
 
 
 def _mark(index: int, x: float, y: float, inner: str = "") -> str:
     style = index % len(_MARKS)
-    path = " ".join(f"{x + a:.1f},{y + b:.1f}" for a, b in _MARKS[style])
-    if not path:
-        return f'<circle class="mark s{style}" cx="{x:.1f}" cy="{y:.1f}" r="4.0">{inner}</circle>'
-    return f'<polygon class="mark s{style}" points="{path}">{inner}</polygon>'
+    place = f'transform="translate({x:.1f} {y:.1f})"'
+    return f'<path class="mark s{style}" {place} d="{_MARKS[style]}">{inner}</path>'
 
 
 def _legend(series: Sequence[Series]) -> Iterable[str]:
