@@ -65,7 +65,6 @@ class Prompt:
 
     def _execute(self, line: str) -> None:
         command, _, argument = line.partition(" ")
-        command = _OLD_NAMES.get(command, command)
         if not line.startswith(":"):
             if line:
                 self._ask(line)
@@ -111,11 +110,6 @@ class Prompt:
         """Print every selected passage of the last answer."""
         show_passages(self.console, self._last())
 
-    def _coverage(self, _: str) -> None:
-        """Print how much of the files was chunked, retrieved, read and lost."""
-        for text in self._last().ledger:
-            self._print(text)
-
     def _model(self, name: str) -> None:
         """NAME: Answer further questions with this model; names are those of --model."""
         if not name:
@@ -130,11 +124,8 @@ class Prompt:
         self._print(":quit      Quit, as Ctrl-D does.")
 
 
-_OLD_NAMES = {":ledger": ":coverage"}  # of version 0.2
-
 _COMMANDS: Mapping[str, Callable[[Prompt, str], None]] = {
     ":passages": Prompt._passages,
-    ":coverage": Prompt._coverage,
     ":model": Prompt._model,
     ":help": Prompt._help,
 }

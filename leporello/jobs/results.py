@@ -225,11 +225,6 @@ class Summary:
         for name, share in shares(example.coverage).items():
             self._shares[name].append(share)
 
-    @property
-    def ways(self) -> dict[str, dict[str, int]]:
-        """Costs of each way; see `Result`."""
-        return {way: {**cost} for way, cost in sorted(self._ways.items())}
-
     def result(
         self, pipeline: str, task: str, *, sees_gold: bool = False, normalised: bool = False,
         reader: str = "",
@@ -269,7 +264,7 @@ class Summary:
             cured=self._counts["cured"],
             confidence=selectivity(self._answers, self._counts["withheld"]),
             roles={role: {**cost} for role, cost in self._roles.items()},
-            ways=self.ways,
+            ways={way: {**cost} for way, cost in sorted(self._ways.items())},
             faults={
                 f"metric {name}: {fault}": count
                 for name, counts in self._faults.items()

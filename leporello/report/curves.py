@@ -17,7 +17,6 @@ from leporello.report.plots import Plot, Point, Series, lines
 LEAST = 10
 """Minimum number of examples in a bin: means of fewer are mostly chance."""
 
-_BINS = 8  # maximum number of bins
 _RANKS = 20  # ranks of the recall curve
 _SPAN = 100  # scores and shares are drawn from 0 to 100
 _Z = 1.96  # standard errors on either side of a 95 % band
@@ -44,7 +43,8 @@ def curves(comparison: TaskComparison, packed: Packed) -> Iterator[Plot]:
     title = f"Recall of the evidence by the first k hits, {task}: {_BAND}"
     yield from _plot(title, points, "k", "% of the evidence")
 
-    points = {job.name: _calibration(job.confidences, scores[job.name]) for job in jobs}
+    percents = {j.name: [c if c is None else _SPAN * c for c in j.confidences] for j in jobs}
+    points = {name: binned(column, scores[name]) for name, column in percents.items()}
     places = [point.x for line in points.values() for point in line]
     equal = [Point(x, x, x, x) for x in (min(places), max(places))] if places else []
     title = f"{score} by confidence, equality dotted, {task}: {_BAND}"
@@ -86,34 +86,11 @@ def _recall(traces: Sequence[ExampleTrace | None]) -> Iterator[Point]:
         yield from map(_mean, range(1, _RANKS + 1), zip(*recalls, strict=True))
 
 
-def _calibration(
-    confidences: Sequence[float | None], scores: Sequence[float | None]
-) -> tuple[Point, ...]:
-    pairs = zip(confidences, scores, strict=True)
-    bins = reliability([(c, s) for c, s in pairs if c is not None and s is not None])
-    return tuple(
-        _mean(_SPAN * confidence, [score for _, score in answers])
-        for answers, confidence, _ in bins
-        if len(answers) >= LEAST
-    )
-
-
-def binned(places: Sequence[float | None], scores: Sequence[float | None]) -> tuple[Point, ...]:
-    """Returns the mean scores of bins of equal count, each at its median place."""
+def binned(places: Sequence[float | None], scores: Sequence[float | None]) -> Sequence[Point]:
+    """Returns the mean scores of bins of about equal count, each at its mean place."""
     pairs = zip(places, scores, strict=True)
-    points = sorted((x, y) for x, y in pairs if x is not None and y is not None)
-    count, start = min(_BINS, len(points) // LEAST), 0
-    bins: list[list[tuple[float, float]]] = []
-    for index in range(count):
-        end = len(points) * (index + 1) // count
-        while end < len(points) and points[end][0] == points[end - 1][0]:
-            end += 1  # equal places belong to one bin
-        if end - start >= LEAST:
-            bins.append(points[start:end])
-            start = end
-    if bins:
-        bins[-1] += points[start:]
-    return tuple(_mean(bin_[len(bin_) // 2][0], [y for _, y in bin_]) for bin_ in bins)
+    bins = reliability([(x, y) for x, y in pairs if x is not None and y is not None])
+    return [_mean(x, [y for _, y in points]) for points, x, _ in bins if len(points) >= LEAST]
 
 
 def _mean(x: float, values: Sequence[float]) -> Point:

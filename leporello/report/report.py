@@ -17,9 +17,8 @@ from leporello.analysis.comparison.tables import Comparison, TaskComparison, tab
 from leporello.analysis.finished import FinishedRun
 from leporello.core.errors import UserError, check_list
 from leporello.core.files import atomically, check_own
-from leporello.core.table import ResultTable
 from leporello.jobs.directory import RunDirectory
-from leporello.jobs.results import Summary, ways_table
+from leporello.jobs.results import ways_table
 from leporello.report.curves import curves, effective_lengths, length_plots
 from leporello.report.example_details import JobColumns
 from leporello.report.example_index import Packed, pack
@@ -153,24 +152,16 @@ def _sections(
 ) -> Iterator[Mapping[str, Any]]:
     """Yields the sections below the examples: ways of combiners, curves, and scores by length."""
     boards = comparison.boards
-    ways = [table for table in map(_ways, packed) if table.rows]
+    ways = [
+        ways_table(f"Ways of {e.task}", [(j.name, j.job.merged.get("ways", {})) for j in e.jobs])
+        for e in packed
+    ]
     tasks = zip(boards, packed, strict=True)
     plots = [plot for board, examples in tasks for plot in curves(board, examples)]
     by_length = [*length_plots(boards, names)]
-    yield {"title": "Ways", "text": "", "tables": ways, "plots": []}
+    yield {"title": "Ways", "text": "", "tables": [w for w in ways if w.rows], "plots": []}
     yield {"title": "Curves", "text": "", "tables": [], "plots": plots}
     yield {"title": "Lengths", "text": effective_lengths(boards), "tables": [], "plots": by_length}
-
-
-def _ways(packed: Packed) -> ResultTable:
-    """Returns a table of the ways that combiners chose to answer."""
-    rows = []
-    for job in packed.jobs:
-        summary = Summary({})
-        for statistics in job.job.files.statistics():
-            summary.add(statistics)
-        rows.append((job.name, summary.ways))
-    return ways_table(f"Ways of {packed.task}", rows)
 
 
 def _jobs(

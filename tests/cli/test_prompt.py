@@ -59,10 +59,9 @@ def run_prompt(
 
 
 def test_each_line_is_a_question_or_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = "Who found the fax?\n\n:ledger\n:passages\n:help\n:quit\nnever asked\n"
+    lines = "Who found the fax?\n\n:passages\n:help\n:quit\nnever asked\n"
     status, shown = run_prompt(monkeypatch, lines, Lead())
     assert status == 0
-    assert shown.count(" characters: unselected ") == 2
     assert "(passage 1, score" in shown
     assert ":model" in shown
     assert "never asked" not in shown
@@ -71,7 +70,7 @@ def test_each_line_is_a_question_or_a_command(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("lines", "error"),
     [
-        (":coverage", "nothing has been asked"),
+        (":passages", "nothing has been asked"),
         (":wy", "no such command"),
         (":model", "needs a name: a path"),
     ],

@@ -199,7 +199,7 @@ def test_all_curves_with_data_are_plotted(page: Page) -> None:
     assert [len(plot.panels) for plot in (few, many)] == [1, 4]
     assert [svg.count("band") for plot in (few, many) for _, svg in plot.panels] == [0, 1, 1, 1, 1]
     places = [*range(35), *[40] * 15, None]
-    assert [point.x for point in binned(places, [1.0] * 51)] == [5, 15, 25, 40]
+    assert [point.x for point in binned(places, [1.0] * 51)] == [4.5, 14.5, 24.5, 38]
     assert not binned(range(9), [1.0] * 9)
 
 

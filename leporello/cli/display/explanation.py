@@ -202,7 +202,6 @@ def _more(console: Console, count: int, noun: str) -> None:
 
 
 _BAR = 16  # characters of a bar
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _RANKS = (1, 2, 3, 5, 10, 20, 50, 100)
 _WORDS = {
     "failed": "finished",
@@ -268,10 +267,6 @@ def _steps(console: Console, steps: Sequence[FunnelStage]) -> None:
         lost = Text(f"{step.lost:,}", style="red" if step.lost else "green")
         answered = f"{step.answered:,}" if step.lost and step.stage != "answer" else ""
         share, mean = f"{step.share:.1f} %", f"{step.mean:.1f}"
-        rows.append((_WORDS[step.stage], _bar(step.share), share, mean, lost, answered))
+        bar = "█" * round(step.share / 100 * _BAR)
+        rows.append((_WORDS[step.stage], bar, share, mean, lost, answered))
     show_table(console, "", headers, rows, labels=2)
-
-
-def _bar(share: float) -> str:
-    full, eighths = divmod(round(share / 100 * _BAR * 8), 8)
-    return "█" * full + (_EIGHTHS[eighths] if eighths else "")
