@@ -1,6 +1,6 @@
 """Suites' tables as text, CSV and rows of values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from leporello.core.table import ResultTable
@@ -23,18 +23,13 @@ def text_tables(table: SuiteTable) -> list[ResultTable]:
         name if labels == (name,) or name == AVERAGE else f"{name} {'/'.join(labels)}"
         for name, labels in table.columns.items()
     ]
-    shared = (f"mean of {len(table.shared)}",) if table.shared else ()
     notes = list(table.notes)
-    if table.shared:
-        notes.append(
-            f"mean of {len(table.shared)}, which all our rows have: {', '.join(table.shared)}"
-        )
     if table.source:
         notes.append(f"published: {table.paper}; {table.source}")
     origin = ("from" if our_rows else "our row",) if table.has_scores else ()
     main = ResultTable(
         f"{table.suite.name}, {table.title}",
-        ("row", *origin, *headers, *shared),
+        ("row", *origin, *headers),
         tuple(_row(row, table, has_ours=bool(our_rows)) for row in table.rows),
         tuple(notes),
     )
@@ -49,10 +44,9 @@ def text_tables(table: SuiteTable) -> list[ResultTable]:
 def _row(row: TableRow, table: SuiteTable, *, has_ours: bool) -> tuple[str, ...]:
     texts = [_text(row.entries.get(name), ours=row.ours) for name in table.columns]
     if AVERAGE in table.columns and AVERAGE not in row.entries:
-        texts[[*table.columns].index(AVERAGE)] = _average(row.average, row, [*table.suite.columns])
-    shared = [_average(row.shared, row, table.shared)] if table.shared else []
+        texts[[*table.columns].index(AVERAGE)] = _average(row, table.suite.columns)
     origin = [_origin(row, has_ours=has_ours)] if table.has_scores else []
-    return (row.name, *origin, *texts, *shared)
+    return (row.name, *origin, *texts)
 
 
 def _origin(row: TableRow, *, has_ours: bool) -> str:
@@ -70,12 +64,12 @@ def _text(entry: Entry | None, *, ours: bool) -> str:
     return "/".join(shown) + "*" * (not entry.whole)
 
 
-def _average(mean: float | None, row: TableRow, columns: Sequence[str]) -> str:
-    """Returns a mean, marked with `*` if one of its columns is."""
-    if mean is None:
+def _average(row: TableRow, columns: Iterable[str]) -> str:
+    """Returns the average, marked with `*` if one of its columns is."""
+    if row.average is None:
         return _NO
     marked = any(not row.entries[c].whole for c in columns if c in row.entries)
-    return f"{mean:.2f}{'*' * marked}"
+    return f"{row.average:.2f}{'*' * marked}"
 
 
 def _cell(row: TableRow, name: str, entry: Entry, table: SuiteTable) -> tuple[str, ...]:
@@ -111,11 +105,9 @@ def _records(row: TableRow, table: SuiteTable) -> Iterator[dict[str, Any]]:
         for index, label in enumerate(labels if name in entries else ()):
             number, facts = entries[name].numbers[index], _facts(entries[name], name, index, table)
             yield {**source, "column": name, "label": label, "value": number, **facts}
-    means = {AVERAGE: row.average, f"mean of {' '.join(table.shared)}": row.shared}
-    for name, mean in means.items():
-        if mean is not None and name not in row.entries:
-            facts = dict.fromkeys(_FACTS)
-            yield {**source, "column": name, "label": "Avg", "value": mean, **facts}
+    if row.average is not None and AVERAGE not in row.entries:
+        facts = dict.fromkeys(_FACTS)
+        yield {**source, "column": AVERAGE, "label": "Avg", "value": row.average, **facts}
 
 
 def _facts(entry: Entry, name: str, index: int, table: SuiteTable) -> dict[str, Any]:

@@ -38,7 +38,6 @@ class TableRow:
     ours: bool  # whether the row is from runs
     entries: Mapping[str, Entry]
     average: float | None = None  # by the paper's rule; None if a column is missing
-    shared: float | None = None  # mean of the columns that all our rows have
     # Our entries by the suite's columns, of which groups are the means.
     parts: Mapping[str, Entry] = field(default_factory=dict)
     run_by: tuple[str, ...] = ()  # names of the suite's rows that continue a published row

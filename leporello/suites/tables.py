@@ -1,6 +1,5 @@
 """Papers' tables with rows of runs, averaged only if complete."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -38,7 +37,6 @@ class SuiteTable:
     source: str  # URL of the text with the published numbers
     columns: Mapping[str, tuple[str, ...]]  # labels of the numbers by column
     rows: tuple[TableRow, ...]  # Rows; ours follow the published row to which they belong
-    shared: tuple[str, ...]  # columns of the rows' `shared` mean; empty without it
     has_scores: bool  # whether columns are scores of the suite's tasks, which rows of ours can have
     notes: tuple[str, ...]  # remarks below the table
 
@@ -159,10 +157,8 @@ def _table(
         columns.setdefault(AVERAGE, ("Avg",))
         rows = [_averaged(row, common) for row in rows]
     filled = [row for row in rows if row.ours]
-    shared = _shared(filled, simple) if averaged and any(r.average is None for r in filled) else ()
-    rows = [replace(row, shared=_mean(row.entries, shared)) for row in rows]
     return SuiteTable(
-        suite, name, table.title, published.paper, published.source, columns, tuple(rows), shared,
+        suite, name, table.title, published.paper, published.source, columns, tuple(rows),
         bool(common), tuple(notes_of(suite, filled, groups, simple, averaged=averaged)),
     )  # fmt: skip
 
@@ -240,11 +236,3 @@ def _averaged(row: TableRow, columns: Sequence[str]) -> TableRow:
     if stated is None and AVERAGE not in columns:
         average = _mean(row.entries, columns)
     return replace(row, average=average)
-
-
-def _shared(rows: Sequence[TableRow], columns: Sequence[str]) -> tuple[str, ...]:
-    entries = [pair for row in rows for pair in row.entries.items()]
-    counts = Counter(column for column, entry in entries if entry.entering is not None)
-    # Our rows and the published ones get the mean of the same columns, so that they are comparable.
-    shared = tuple(column for column in columns if counts[column] == len(rows))
-    return shared if len(shared) > 1 else ()

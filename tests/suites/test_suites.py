@@ -125,7 +125,6 @@ def test_our_rows_follow_published_ones(home: Path) -> None:
     assert our_row.average == pytest.approx(((short.entering or 0) + (long.entering or 0)) / 2)
     metrics = json.loads((home / "runs/whole/lead/tiny/long/metrics.json").read_text())
     assert long.entering == metrics["scores"]["rouge_scrolls"]
-    assert table.shared == ()
     assert table.notes == ()
     main, cells = text_tables(table)
     assert main.headers == ("row", "from", "short F1", "long R1/R2/RL", "average")
@@ -172,13 +171,9 @@ def test_a_mean_with_a_missing_column_is_not_computed(home: Path) -> None:
     suite = suite_named("tiny", [home / "less.yaml"])
     [table] = suite_tables(suite, [home / "runs" / "whole"], files=[home / "less.yaml"])
     rows = rows_of(table)
-    assert table.shared == ("short", "long")
     assert rows["naive"].average is None
     assert rows["Naive"].average == 6
-    assert rows["Naive"].shared == (10 + 2) / 2  # the geometric mean of 8, 1, 1 is 2
-    assert rows["Big"].shared is None
     assert "naive: no average: third missing" in table.notes
-    assert text_tables(table)[0].headers[-1] == "mean of 2"
 
 
 def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_path: Path) -> None:
