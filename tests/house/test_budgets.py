@@ -11,9 +11,9 @@ from command_line import ROOT
 
 # A smaller size lowers its number here; a number never rises.
 LIMITS = {
-    "product lines": 69_700,
+    "product lines": 68_200,
     "product modules": 458,
-    "test lines": 38_000,
+    "test lines": 37_300,
     "words of docs": 20_000,
 }
 PRODUCT = ("leporello", "chunkers", "enrichers", "retrievers", "readers", "combiners")
