@@ -6,7 +6,6 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -20,19 +19,15 @@ if TYPE_CHECKING:
 
 Element: TypeAlias = "_Element"  # lxml is imported only where a file is parsed
 _BOMB = (2**26, 200)  # unpacked bytes and growth factor; exceeding both is refused
-_NAMES = re.compile(rb"PK\x03\x04.{22}([\x01-\xff])\0..([ -~]{1,255})", re.S)
 
 
 def members(data: bytes) -> frozenset[str]:
-    """Returns the names of an archive's members, even if it is truncated; empty without archive."""
-    if not data.startswith(b"PK\x03\x04"):
-        return frozenset()
+    """Returns the names of an archive's members; empty if it is not an intact archive."""
     try:
         _check_entries(data)  # first: each takes a kilobyte of memory
         return frozenset(zipfile.ZipFile(io.BytesIO(data)).namelist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
-        entries = ((m[1][0], m[2]) for m in islice(_NAMES.finditer(data), ARCHIVE_ENTRIES))
-        return frozenset(name[:length].decode() for length, name in entries)
+        return frozenset()
 
 
 class ArchiveFormat(Format):

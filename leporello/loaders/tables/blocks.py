@@ -1,6 +1,5 @@
 """Finds the tables of a sheet: their rows, columns, and names of columns."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile, groupby
@@ -17,11 +16,7 @@ from leporello.loaders.tables.headings import (
 )
 
 _SOME = 5  # rows whose cells show which columns have figures
-_SHORT = 50  # rows; in longer tables one word among figures is not a name of a column
 _LABEL = 60  # characters of the longest label of a value
-_FIGURES = frozenset("0123456789-+($€£¥.")
-_NOTE = re.compile(r"[*#†(]|(?:notes?|sources?)\b", re.I)
-_STATE = re.compile(r"\w+ed|lost|sold|sunk|open", re.I)  # words among figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +43,10 @@ def tables(rows: Rows, full: Rows) -> Iterator[SheetTable]:
     for band in sheet.filled(range(len(rows)), range(2**20)):
         for columns in sheet.sides(band):
             for block in sheet.filled(band, columns):
-                for table in sheet.split(block, columns, before):
-                    is_titled = before and len(before.columns) == 1 and len(before.rows) < _SOME
-                    before = replace(table, is_continued=True) if is_titled else table
-                    yield before
+                table = sheet.table(block, columns, before)
+                is_titled = before and len(before.columns) == 1 and len(before.rows) < _SOME
+                before = replace(table, is_continued=True) if is_titled else table
+                yield before
 
 
 class _Sheet:
@@ -93,35 +88,17 @@ class _Sheet:
             is_table = is_headed
         return sides
 
-    def split(
-        self, block: range, columns: range, before: SheetTable | None
-    ) -> Iterator[SheetTable]:
-        """Yields the tables of a block; a header directly below a table begins another one."""
+    def table(self, block: range, columns: range, before: SheetTable | None) -> SheetTable:
+        """Returns a block as a table, perhaps with the header of the table before."""
         header = self._heading(block, columns)
         if before and columns.start == before.columns.start:
             names = self._continued(block, columns, before, is_headed=header is not None)
             if names is not None:
-                is_paired = before.is_paired
-                yield SheetTable(block, columns, block.start, names, is_paired, is_continued=True)
-                return
+                return SheetTable(block, columns, block.start, names, before.is_paired, True)
         first = self._cells(block[:LOOKED_AT], columns)
-        if header and _is_mixed(first[header.start :]):
-            header = None
-        elif not header and before and before.names and len(before.columns) == TWO:
-            header = _words(first)
-        start = block.start
-        while header:
-            body = range(start + header.stop, block.stop)
-            end = self._next_header(body, columns, header)
-            notes = self._notes(range(body.start, end), columns)
-            yield SheetTable(range(start, notes), columns, body.start, header.names)
-            if notes < end:
-                yield SheetTable(range(notes, end), columns, notes, is_continued=True)
-            start = end
-            header = self._heading(range(start, block.stop), columns)
-        if start < block.stop:
-            is_paired = start == block.start and _is_paired(first)
-            yield SheetTable(range(start, block.stop), columns, start, (), is_paired)
+        if header and not _is_mixed(first[header.start :]):
+            return SheetTable(block, columns, block.start + header.stop, header.names)
+        return SheetTable(block, columns, block.start, (), _is_paired(first))
 
     def _cells(self, numbers: Iterable[int], columns: range) -> list[list[str]]:
         """Returns the cells of some rows and columns, with all rows equally wide."""
@@ -150,60 +127,6 @@ class _Sheet:
         is_same = columns == before.columns and not is_headed
         return () if is_same and before.is_paired == _is_paired(here) else None
 
-    def _next_header(self, body: range, columns: range, above: HeaderRows) -> int:
-        """Returns the number of the row at which another table begins; the end without one."""
-        cells = self._cells(body[:_SOME], columns)
-        in_rows = ([c for c, cell in enumerate(row) if is_figure(cell)] for row in cells)
-        figures = next(filter(None, in_rows), [])
-        first = columns[figures[0]] if figures else columns.stop
-        for n in body[1:-1]:
-            cell = self.rows[n][first] if first < len(self.rows[n]) else ""
-            if not cell or cell[0] in _FIGURES:  # in most rows
-                continue
-            if self._is_header(range(n, body.stop), columns, above, figures):
-                row, *words = self._cells([n, *body[: _SHORT + 1]], columns)
-                column = [cells[figures[0]] for cells in words]
-                is_likely = len(column) <= _SHORT and column.count(cell) == 1
-                is_likely = is_likely and not _STATE.fullmatch(cell)
-                if is_likely or row == above.names or sum(bool(row[c]) for c in figures) > 1:
-                    return n - self._alone(range(body.start + 1, n), columns)  # titles
-        return body.stop
-
-    def _is_header(
-        self, rows: range, columns: range, above: HeaderRows, figures: Sequence[int]
-    ) -> bool:
-        """Returns whether the first row, of words in the case of the names above, names columns."""
-        row, below = self._cells(rows[:2], columns)
-        words = [cell for cell in row if cell]
-        cases = {name[:1].isupper() for name in above.names if name}
-        return (
-            len(words) > 1
-            and all(map(_is_word, words))
-            and all(row[c] or not below[c] for c in figures)
-            and (len(cases) > 1 or {word[:1].isupper() for word in words} == cases)
-            and any(word and is_figure(cell) for word, cell in zip(row, below, strict=True))
-        )
-
-    def _alone(self, rows: range, columns: range) -> int:
-        """Returns the number of rows at the end that have text in the first column only."""
-        cells = slice(columns.start, columns.stop)
-        count = 0
-        for n in reversed(rows):
-            row = self.rows[n][cells]
-            if not row[0] or any(row[1:]):
-                break
-            count += 1
-        return count
-
-    def _notes(self, body: range, columns: range) -> int:
-        """Returns the first row of notes, alone in the first column, below a table; or its end."""
-        start = body.stop - self._alone(body[1:], columns)
-        cells = [row[0] for row in self._cells(body, columns[:1])] if start < body.stop else []
-        longest = max(map(len, cells[: start - body.start]), default=0)
-        texts = cells[start - body.start :]
-        are_notes = all(_NOTE.match(t) or (" " in t and len(t) > longest) for t in texts)
-        return start if are_notes else body.stop
-
 
 def _cut(rows: Rows, numbers: Iterable[int], columns: range) -> list[list[str]]:
     cells = ([*rows[n][columns.start : columns.stop]] for n in numbers)
@@ -224,12 +147,6 @@ def _fits(rows: Rows, above: Rows, *, is_headed: bool) -> bool:
     else:
         fits = not is_headed or any(c in column for c, column in zip(rows[0], columns, strict=True))
     return fits and 2 * sum(sum(map(bool, row)) > 1 for row in rows) > len(rows)
-
-
-def _words(rows: Rows) -> HeaderRows | None:
-    """Returns a first row of two words as header, above rows of two cells."""
-    is_header = len(rows) > TWO and len(rows[0]) == TWO and all(map(_is_word, rows[0]))
-    return HeaderRows(0, 1, rows[0]) if is_header and all(map(all, rows)) else None
 
 
 def _is_mixed(rows: Rows) -> bool:

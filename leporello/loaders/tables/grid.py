@@ -12,8 +12,7 @@ from typing import TypeAlias, cast
 _MOST_COLUMNS = 1000  # that a cell may cover, as in browsers
 _MOST_HEADERS = 4  # rows of names; a table of more has texts in them
 _LONG = 200  # characters of a cell that is not repeated
-# Beyond 10,000 of each, spans may multiply a table's fields, and repeated texts its characters.
-_MOST_FIELDS, _MOST_TEXT, _FREE = 16, 4, 10_000
+_MOST_FIELDS, _FREE = 16, 10_000  # times that spans may multiply a table's fields beyond 10,000
 
 
 @dataclass(slots=True)
@@ -87,18 +86,14 @@ def _is_repeated(rows: Sequence[Row]) -> bool:
 def _texts(grid: Sequence[Sequence[GridCell]]) -> Iterator[list[str]]:
     table = _placed(grid)
     width = max(map(len, table), default=0)
-    budget = _MOST_TEXT * sum(len(cell.text) for row in grid for cell in row) + _FREE
     written: set[int] = set()
     for cells in table:
         is_wide = len(cells) == width > 1 and all(cell is cells[0] for cell in cells)
         texts = []
         for cell in cells[:1] if is_wide else cells:
             text = cell.text if cell else ""
-            if id(cell) in written:
-                text = text if len(text) <= min(_LONG, budget) else ""
-                budget -= len(text)
+            texts.append("" if id(cell) in written and len(text) > _LONG else text)
             written.add(id(cell))
-            texts.append(text)
         yield texts
 
 

@@ -86,13 +86,8 @@ class _Head:
                 is_complete = len(cells) > 1 or (i == 0 and bool(cells) and not row[0])
                 if is_complete and not any(map(is_missing, cells)):
                     yield i
-            elif len(cells) > 1 and (len(cells) >= self.usual * MOST or self._goes_on(i)):
+            elif len(cells) > 1 and len(cells) >= self.usual * MOST:
                 return
-
-    def _goes_on(self, i: int) -> bool:
-        """Returns whether the row below has figures where a row has them."""
-        pairs = zip(self.rows[i], self.rows[i + 1] if i + 1 < len(self.rows) else [], strict=False)
-        return any(is_figure(cell) and is_figure(below) for cell, below in pairs)
 
     def _at(self, i: int, *, is_strict: bool) -> HeaderRows | None:
         start, stop = i, i + 1

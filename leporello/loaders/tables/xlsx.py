@@ -22,7 +22,6 @@ _PREFIX = re.compile(rb"<(\w+):worksheet[\s>]")
 _CELL = re.compile(rb'<c [^<>]*?r="([A-Z]{1,3})(\d{1,7})"')
 _VALUE = rb"([^<>]*+)>\s*+(?:<f[^<]*+(?:</f>)?+)?+\s*+<v>([^<]*+)</v>"
 _ERROR = re.compile(rb'<c (?=[^<>]*\bt="e")' + _VALUE)
-_LONG = re.compile(rb"<c ([^<>]*+)>\s*+<v>(-?+\d{16,}+)</v>")
 _ZERO = re.compile(rb"<c ([^<>]*+)>\s*+<f[^<]*+(?:</f>)?+\s*+<v>(0)</v>")
 _NO_VALUE = re.compile(rb"<c [^<>]*+>\s*+<f[^<]*+(?:</f>)?+\s*+(?:<v>\s*+</v>|<v\s*+/>)?+\s*+</c>")
 _HIDDEN = re.compile(rb'<(row|col) (?=[^<>]*\bhidden="(?:1|true)")([^<>]*+)>')
@@ -30,7 +29,6 @@ _AT = re.compile(rb'\br="([A-Z]{1,3})(\d{1,7})"')
 _NUMBERS = re.compile(rb'\b(r|min|max)="(\d{1,7})"')
 _STYLE = re.compile(rb'\bs="(\d{1,9})"')
 _NO_NUMBER = re.compile(rb'\bt="[^n]')
-_DIGITS = re.compile(rb"<v>-?+\d{16}")
 
 
 def marks(archive: ZipFile, path: Path) -> dict[str, Marks]:
@@ -71,8 +69,6 @@ def _marks(sheet: bytes, formats: Mapping[bytes, str], *, zeros: bool) -> Marks:
             hidden.append(range(min(numbers) - 1, max(numbers)))
     if b't="e"' in sheet:
         marks.texts |= {at: value.decode() for at, _, value in _cells(sheet, _ERROR)}
-    if _DIGITS.search(sheet):
-        marks.texts |= {at: value.decode() for at, _, value in _cells(sheet, _LONG)}
     if zeros:
         marks.texts |= (uncomputed := {at: "" for at, *_ in _cells(sheet, _ZERO)})
         marks.uncomputed += len(uncomputed)
