@@ -41,18 +41,15 @@ class FoundFile:
 class _Found:
     sources: list[FoundFile] = field(default_factory=list)  # files to read
     losses: list[Loss] = field(default_factory=list)  # files that cannot be read
-    # Names of hidden files and folders, which are skipped
-    hidden: list[str] = field(default_factory=list)
-    # Names of symbolic links that lead out of their folder, which are not followed
-    links: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)  # names of files and folders
+    links: list[str] = field(default_factory=list)  # names of those that leave their folder
 
     def notes(self) -> Iterator[str]:
         """Yields notes on skipped files."""
-        skipped = ((self.hidden, "hidden: {}"), (self.links, "links out of their folder: {}"))
-        for names, why in skipped:
+        for why, names in (("hidden", self.hidden), ("links out of their folder", self.links)):
             if names:
                 more = f", … ({len(names)})" if len(names) > MOST_NAMES else ""
-                yield f"skipped, {why.format(', '.join(sorted(names)[:MOST_NAMES]) + more)}"
+                yield f"skipped, {why}: {', '.join(sorted(names)[:MOST_NAMES])}{more}"
 
 
 def find_sources(paths: Sequence[str | Path]) -> _Found:

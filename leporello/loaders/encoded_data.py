@@ -12,8 +12,7 @@ from leporello.core.records import Document, Loss, Place, Section
 S = TypeVar("S", Place, Section)
 
 _URI = re.compile(
-    r"data:[a-z]{1,20}/[\w.+-]{1,100}(?:;[\w.=+-]{1,100}){0,9},[^\s\"'`()<>\\|]{100,}",
-    re.IGNORECASE,
+    r"data:[a-zA-Z]{1,20}/[\w.+-]{1,100}(?:;[\w.=+-]{1,100}){0,9},[^\s\"'`()<>\\|]{100,}"
 )
 _LEAST = 1000  # characters of a run without a header
 _STEP = 29  # a prime, so that samples meet the ends of lines of equal length rarely
@@ -47,20 +46,10 @@ def without_data(extracted: Document) -> Document:
 def _cuts(text: str) -> Iterator[tuple[int, int]]:
     """Yields the (start, end) of encoded data, ascending and apart."""
     reached = 0
-    for start, end in sorted([*_uris(text), *_runs(text)]):
+    for start, end in sorted([*(uri.span() for uri in _URI.finditer(text)), *_runs(text)]):
         if start >= reached:
             yield start, end
             reached = end
-
-
-def _uris(text: str) -> Iterator[tuple[int, int]]:
-    at = text.find("data:")
-    while at >= 0:
-        match = _URI.match(text, at)
-        at = match.end() if match else at + 1
-        if match:
-            yield match.span()
-        at = text.find("data:", at)
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:

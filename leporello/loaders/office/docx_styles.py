@@ -84,7 +84,6 @@ class Level:
     start: int = 1  # first number
     style: str = ""  # id of the style whose paragraphs have this level
     is_legal: bool = False  # whether the numbers of all levels are decimal
-    restart: int | None = None  # level whose items restart the numbers; None for all outer levels
 
 
 class WordNumbers:
@@ -147,9 +146,7 @@ class WordNumbers:
         else:
             counts[at] = counts[at] + 1 if at in counts else levels[at].start
         for deeper in [number for number in counts if number > at]:
-            restart = levels[deeper].restart if deeper in levels else None
-            if restart is None or at < restart:
-                del counts[deeper]
+            del counts[deeper]
         level = levels[at]
         for outer in range(at):  # a level that is left out counts as one item
             if outer in levels:
@@ -168,14 +165,12 @@ def _level(element: Element) -> tuple[int, Level]:
     kind = attribute(element.find("{*}numFmt")) or "decimal"
     form = "" if kind in _WITHOUT_NUMBER else _FORMS.get(kind, "1")
     text = "" if kind == "bullet" else attribute(element.find("{*}lvlText")) or ""
-    restart = attribute(element.find("{*}lvlRestart"))
     return whole(attribute(element, "ilvl")), Level(
         form,
         text,
         whole(attribute(element.find("{*}start"))),
         attribute(element.find("{*}pStyle")) or "",
         is_on(element.find("{*}isLgl")),
-        None if restart is None else whole(restart),
     )
 
 

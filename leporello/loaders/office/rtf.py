@@ -1,9 +1,9 @@
 """RTF: text from striprtf, with headings, footnotes, table cells and raised figures added."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,18 @@ from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss
 from leporello.loaders.figures import lowered, raised
 from leporello.loaders.files import Format
-from leporello.loaders.tables.grid import GridCell, fields
 from leporello.text.outline import Heading, outline
 
-_UP, _DOWN, _HIDE, _END, _ABOVE, _LEFT = "\ufde0\ufde1\ufde2\ufde3\ufde4\ufde5"
+_UP, _DOWN, _HIDE, _END = "\ufde0\ufde1\ufde2\ufde3"
 _MARKS = {"super": _UP, "sub": _DOWN, "up": _UP, "dn": _DOWN, "v": _HIDE}
 _FORMAT = re.compile(
     r"\\(super|sub|up|dn|nosupersub|v|plain)(?![a-z])(-?\d*) ?|\\.|[{}]", re.DOTALL
 )
 _ROW, _ROW_END = re.compile(r"\\trowd(?![a-z])"), re.compile(r"(\\row(?![a-z]))")
-_CELL = re.compile(r"\\(cellx|cell|nestcell|nestrow|clvmrg|clmrg|par|line)(?![a-z])(?:-?\d+)? ?")
+_BREAK = re.compile(r"\\(nestcell|nestrow|par|line)(?![a-z])(?:-?\d+)? ?")
+_BREAKS = {"nestcell": " ", "nestrow": "; ", "par": " ", "line": " "}  # in cells
+# Rows without text, the tab after the last cell, and blanks before tabs.
+_PADDING = re.compile(r"^[ \t]*\t\n|\t$|(?<! ) +(?=\t)", re.M)
 _FRACTION = re.compile(f"(\\w?){_UP}(\\d+){_END}?([/\u2044]){_DOWN}(\\d+){_END}?")
 _MARKED = re.compile(f"([{_UP}{_DOWN}{_HIDE}])([^{_UP}{_DOWN}{_HIDE}{_END}]*){_END}?")
 
@@ -52,36 +54,13 @@ def marked_formats(source: str) -> str:
 
 
 def marked_rows(source: str) -> str:
-    """Returns RTF with tabs after cells, blanks in place of paragraphs in cells, and merges."""
+    """Returns RTF with tabs after cells, and blanks in place of paragraphs in cells."""
     pieces = _ROW_END.split(source)
     for number, piece in enumerate(pieces[:-1]):
         if row := _ROW.search(piece):
-            pieces[number] = piece[: row.start()] + _row(piece[row.start() :])
-    source = "".join(pieces)
-    return re.sub(r"\\(?:nest)?cell(?![a-z])", r"\\tab", source)
-
-
-def _row(row: str) -> str:
-    merges: list[str] = []
-    merge, number = "", 0
-
-    def replaced(match: re.Match[str]) -> str:
-        nonlocal merge, number
-        word = match[1]
-        if word in ("clvmrg", "clmrg"):
-            merge = _ABOVE if word == "clvmrg" else _LEFT
-        elif word == "cellx":
-            merges.append(merge)
-            merge = ""
-        elif word == "cell":
-            number += 1
-            mark = merges[number - 1] if number <= len(merges) else ""
-            return f"{{{mark}}}\\tab "
-        else:
-            return "; " if word == "nestrow" else " "
-        return match[0]
-
-    return _CELL.sub(replaced, row)
+            cells = _BREAK.sub(lambda m: _BREAKS[m[1]], piece[row.start() :])
+            pieces[number] = piece[: row.start()] + cells
+    return re.sub(r"\\(?:nest)?cell(?![a-z]) ?", r"\\tab ", "".join(pieces))
 
 
 def unmarked(text: str) -> tuple[str, list[Loss]]:
@@ -105,27 +84,7 @@ def unmarked(text: str) -> tuple[str, list[Loss]]:
     if _UP in text and _DOWN in text:
         text = _FRACTION.sub(lambda m: f"{m[1]}{' ' * bool(m[1])}{m[2]}{m[3]}{m[4]}", text)
     text = _MARKED.sub(signed, text).replace(_END, "")
-    return "\n".join(_merged(text.split("\n"))), losses
-
-
-def _merged(lines: Sequence[str]) -> Iterator[str]:
-    """Yields lines, and rows of cells without the tab after the last cell."""
-    for is_row, run in groupby(lines, lambda line: line.endswith("\t")):
-        if is_row:
-            yield from ("\t".join(texts) for _, texts in fields([*map(_cells, run)]))
-        else:
-            yield from run
-
-
-def _cells(line: str) -> list[GridCell]:
-    cells: list[GridCell] = []
-    for field in line[:-1].split("\t"):
-        if _LEFT in field and cells:
-            cells[-1].columns += 1
-        else:
-            text = field.replace(_LEFT, "").replace(_ABOVE, "").strip(" ")
-            cells.append(GridCell(text, rows=int(_ABOVE not in field)))
-    return cells
+    return _PADDING.sub("", text), losses
 
 
 _BINARY = re.compile(rb"\\bin(\d{1,9}) ?")
