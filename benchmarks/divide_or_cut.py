@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.records import Example, Read
 from leporello.engine.results.finished import empty_prediction
 from leporello.metrics import Resampled, Statistics
-from leporello.readers.embedded.encoder import Encoder, TextPair
+from leporello.readers.embedded.encoder import TextPair
+from leporello.readers.embedded.spans import SpanHead
 from leporello.report.plots import Axes, Point, Series, panel
 from leporello.retrievers import BM25, All, Ends, Evenly, First
 from leporello.tasks import Muld, Scrolls, ZeroScrolls
@@ -57,27 +58,20 @@ STYLE = (
 )
 
 
-@dataclass
-class Remembering:
-    """An encoder that memoises scores, since the five ways share most windows.
+class Remembering(SpanHead):
+    """An encoder that memoises scores, since the five ways share most windows."""
 
-    Attributes:
-        encoder: Encoder that reads.
-        cached: Scores by window.
-    """
-
-    encoder: Encoder
-    cached: dict[tuple[tuple[int, ...], tuple[int, ...]], Any] = field(default_factory=dict)
+    def __init__(self, encoder: SpanHead) -> None:
+        """Reads with the model of another encoder."""
+        self.__dict__ |= vars(encoder)
+        self.cached: dict[tuple[tuple[int, ...], tuple[int, ...]], Any] = {}  # scores by window
 
     def scores(self, windows: Sequence[TextPair]) -> list[Any]:
         """Returns the scores of each head for each window."""
         keys = [(tuple(window.question), tuple(window.text)) for window in windows]
         new = {k: w for k, w in zip(keys, windows, strict=True) if k not in self.cached}
-        self.cached |= zip(new, self.encoder.scores([*new.values()]), strict=True)
+        self.cached |= zip(new, super().scores([*new.values()]), strict=True)
         return [self.cached[key] for key in keys]
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- attributes of the encoder
-        return getattr(self.encoder, name)
 
 
 def main() -> None:

@@ -30,8 +30,7 @@ from leporello.text.typed.spans import TypedSpan, best_typed
 if TYPE_CHECKING:
     from leporello.readers.embedded.answers import Answered, Confidence
     from leporello.readers.embedded.choices import ChoiceRanker
-    from leporello.readers.embedded.encoder import Encoder
-    from leporello.readers.embedded.spans import Candidate
+    from leporello.readers.embedded.spans import Candidate, SpanHead
     from leporello.readers.embedded.statements import ClaimJudge, StatementJudge
     from leporello.readers.embedded.summaries import Summariser
 
@@ -162,9 +161,8 @@ class Embedded(TakesCalibration):
         spans = spans_of(read.passages)
         if not answered.candidates:
             return Output(self.unanswerable, _NOTHING, read=spans)
-        right = None
-        if self._confidence:
-            right = min(1 - self._confidence(answered.candidates), _REFUSED)
+        answerable = self._probability(answered.candidates)
+        right = None if answerable is None else min(1 - answerable, _REFUSED)
         score = answered.candidates[0].score
         return Output(self.unanswerable, score, read=spans, probability=right)
 
@@ -182,7 +180,7 @@ class Embedded(TakesCalibration):
     ) -> Output:
         """Returns the output with a candidate of this rank: its place and its text."""
         candidates = answered.candidates[rank:]
-        probability = self._confidence(candidates) if self._confidence else None
+        probability = self._probability(candidates)
         if probability is not None and asks_yes_no(read.question):
             probability = min(probability, _YES)
         return Output(
@@ -193,13 +191,21 @@ class Embedded(TakesCalibration):
             probability=probability,
         )
 
+    def _probability(self, candidates: Sequence[Candidate]) -> float | None:
+        """Returns the probability that the first candidate is right; None if it is unknown."""
+        from leporello.readers.embedded.answers import Signals
+
+        if self._confidence is None:
+            return None
+        return self._confidence.probability(Signals.of(candidates))
+
     @cached_property
     def _confidence(self) -> Confidence | None:
         from leporello.models.weights import ModelFolder
         from leporello.readers.embedded.answers import Confidence
 
         row = ModelFolder(self._part("answers")).config().get("confidence")
-        return Confidence.from_config(row) if row else None
+        return Confidence(**row) if row else None
 
     def _judge_yes_no(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns yes for statements that the passages support, no for those they contradict."""
@@ -252,33 +258,30 @@ class Embedded(TakesCalibration):
         return folder if folder.exists() or name == "answers" else Path(locate(_SHIPPED)) / name
 
     @cached_property
-    def _encoder(self) -> Encoder:
-        from leporello.readers.embedded.encoder import Encoder
+    def _encoder(self) -> SpanHead:
+        from leporello.readers.embedded.spans import SpanHead
 
-        return Encoder(self._part("answers"), precision=self.precision)
+        return SpanHead(self._part("answers"), precision=self.precision)
 
     @cached_property
     def _choices(self) -> ChoiceRanker:
         from leporello.readers.embedded.choices import ChoiceRanker
-        from leporello.readers.embedded.spans import SpanHead
 
-        return ChoiceRanker(self._part("choices"), SpanHead(self._encoder))
+        return ChoiceRanker(self._part("choices"), self._encoder)
 
     @cached_property
     def _statements(self) -> StatementJudge:
-        from leporello.readers.embedded.spans import SpanHead
         from leporello.readers.embedded.statements import StatementJudge
 
-        return StatementJudge(self._part("statements"), SpanHead(self._encoder))
+        return StatementJudge(self._part("statements"), self._encoder)
 
     @cached_property
     def _claims(self) -> ClaimJudge:
-        from leporello.readers.embedded.encoder import Encoder
         from leporello.readers.embedded.spans import SpanHead
         from leporello.readers.embedded.statements import ClaimJudge
 
         difference = self._part("verdicts")  # relative to the encoder in the same folder
-        return ClaimJudge(SpanHead(Encoder(difference.parent / "answers", difference)))
+        return ClaimJudge(SpanHead(difference.parent / "answers", difference))
 
     @cached_property
     def _summaries(self) -> Summariser:

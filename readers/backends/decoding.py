@@ -169,36 +169,37 @@ class FittingTokens:
         self._schemas, self._start, self._ends = schemas, start, ends
         self._tokens = tokens.tokenizer
         self._ignored = {*tokens.tokenizer.all_special_ids} - ends
-        self._matchers_of: dict[tuple[str, tuple[int, ...]], Any] = {}
-        self._first: dict[str, Any] | None = None
+        self._matchers: dict[str, Any] | None = None
 
     def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Returns the scores, minus infinity for tokens with which the text would not fit."""
         import numpy as np
         import torch
 
-        if self._first is None:
-            self._first = self._matchers(scores.shape[-1])
-        matchers: dict[tuple[str, tuple[int, ...]], Any] = {}
+        if self._matchers is None:
+            self._matchers = self._loaded(scores.shape[-1])
         allowed = np.ones(tuple(scores.shape), dtype=bool)
         for row, generated in enumerate(ids[:, self._start :].tolist()):
-            key = self._schemas[row], tuple(generated)
-            matcher = matchers[key] = matchers.get(key) or self._after(*key)
-            if matcher is None:
+            matcher = self._matchers.get(self._schemas[row])
+            # From the first token on, since beams change places; this is fast.
+            if not matcher or not matcher.reset():
                 continue
+            written = [token for token in generated if token not in self._ignored]
+            if matcher.try_consume_tokens(written) < len(written) and not matcher.is_stopped():
+                continue  # any text is allowed
             allowed[row, :] = False
             if matcher.is_stopped():
                 allowed[row, [*self._ends]] = True
                 continue
             bias = np.frombuffer(matcher.compute_logit_bias(), dtype=np.uint8)[: scores.shape[-1]]
             allowed[row, : len(bias)] = bias > 0
-        self._matchers_of = matchers
         mask = torch.from_numpy(~allowed).to(scores.device)
         masked = scores.masked_fill(mask, -torch.inf)
         # A token that the model enforces, such as BART's first one, takes precedence.
         return torch.where(masked.isneginf().all(-1, keepdim=True), scores, masked)
 
-    def _matchers(self, size: int) -> dict[str, Any]:
+    def _loaded(self, size: int) -> dict[str, Any]:
+        """Returns the matchers of schemas; `size` is the number of tokens with scores."""
         from llguidance import LLMatcher
         from llguidance.hf import from_tokenizer
 
@@ -215,14 +216,3 @@ class FittingTokens:
             if not matcher.is_error():
                 matchers[schema] = matcher
         return matchers
-
-    def _after(self, schema: str, ids: tuple[int, ...]) -> Any:  # noqa: ANN401 -- of llguidance
-        """Returns the matcher after the generated tokens; None if any text is allowed."""
-        assert self._first is not None
-        if not ids:
-            return self._first.get(schema) and self._first[schema].deep_copy()
-        before = self._matchers_of.get((schema, ids[:-1]))
-        if before is None or before.is_stopped() or ids[-1] in self._ignored:
-            return before
-        after = before.deep_copy()
-        return after if after.consume_token(ids[-1]) else None

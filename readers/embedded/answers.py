@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from leporello.readers.embedded.encoder import Encoder, TextPair
-from leporello.readers.embedded.pairs import DateOrder, Sameness, by_date, by_value, shared_words
+from leporello.readers.embedded.encoder import TextPair
+from leporello.readers.embedded.pairs import by_date, by_value, shared_words
 from leporello.readers.embedded.spans import (
     QUESTION_TOKENS,
     Candidate,
@@ -55,10 +55,10 @@ class Answered:
     odds: Sequence[float]
 
 
-def answer_all(encoder: Encoder, questions: Sequence[tuple[str, Sequence[str]]]) -> list[Answered]:
+def answer_all(encoder: SpanHead, questions: Sequence[tuple[str, Sequence[str]]]) -> list[Answered]:
     """Returns the answers to each question; the passages of all questions are read together."""
     pairs = [(question, text) for question, texts in questions for text in texts]
-    read = iter(SpanHead(encoder).read(pairs))
+    read = iter(encoder.read(pairs))
     scores = [[next(read) for _ in passages] for _, passages in questions]
     first = [
         (question, passages, answers(question, passages, scored))
@@ -79,8 +79,8 @@ def answers(
     if asks_yes_no(question):
         return _yes_or_no(scores)
     if asks_for_a_name(question):
-        scores = [_prefer_short(*pair) for pair in zip(passages, scores, strict=True)]
-    candidates = summed(passages, scores)
+        scores = [*map(_prefer_short, scores)]
+    candidates = summed(scores)
     if asks_for_several(question):
         candidates = _prefer_lists(candidates)
     if asks_for_a_reason(question):
@@ -91,11 +91,11 @@ def answers(
     return candidates
 
 
-def _prefer_short(passage: str, scores: PassageScores) -> PassageScores:
+def _prefer_short(scores: PassageScores) -> PassageScores:
     """Returns the scores of a passage with a penalty for long spans."""
     spans = []
     for span in scores.spans:
-        words = len(passage[span.start : span.end].split())
+        words = len(span.text.split())
         spans.append(replace(span, score=span.score - _WORD_PENALTY * max(words - _SHORT, 0)))
     return replace(scores, spans=tuple(spans))
 
@@ -140,18 +140,16 @@ def _chosen(name: str, spans: Sequence[Candidate]) -> Candidate:
     return replace(matches[0], text=name, score=score)
 
 
-def _of_pair(encoder: Encoder, question: str, passages: Sequence[str]) -> list[Candidate]:
+def _of_pair(encoder: SpanHead, question: str, passages: Sequence[str]) -> list[Candidate]:
     """Returns the answers to a question about two things, from questions about each."""
     if asks_yes_no(question) and " same " in question:
-        same = Sameness.of(question)
-        return by_value(encoder, same, passages) if same else []
+        return by_value(encoder, question, passages)
     names = named_choices(question)
-    order = DateOrder.of(question, names) if names else None
-    return by_date(encoder, order, passages) if order else []
+    return by_date(encoder, question, names, passages) if names else []
 
 
 def _read_again(
-    encoder: Encoder, questions: Sequence[tuple[str, Sequence[str], Sequence[Candidate]]]
+    encoder: SpanHead, questions: Sequence[tuple[str, Sequence[str], Sequence[Candidate]]]
 ) -> list[list[Candidate]]:
     """Returns the candidates of each question, the first ones in the order of both reads.
 
@@ -174,7 +172,7 @@ def _read_again(
 
 
 def window_of(
-    encoder: Encoder,
+    encoder: SpanHead,
     question: str,
     passages: Sequence[str],
     candidates: Sequence[Candidate],
@@ -265,15 +263,6 @@ class Confidence:
     margin: float
     offset: float
 
-    @classmethod
-    def from_config(cls, row: Mapping[str, float]) -> Confidence:
-        """Returns the function from the `confidence` of a model's config."""
-        return cls(**{field.name: float(row[field.name]) for field in fields(cls)})
-
-    def __call__(self, candidates: Sequence[Candidate]) -> float:
-        """Returns the probability that the first candidate is right: the F1 to expect, 0 to 1."""
-        return self.probability(Signals.of(candidates)) if candidates else 0.0
-
     def probability(self, signals: Signals) -> float:
-        """Returns the probability that an answer with these signals is right."""
+        """Returns the probability that an answer is right: the F1 to expect, 0 to 1."""
         return logistic(self.offset + self.score * signals.score + self.margin * signals.margin)

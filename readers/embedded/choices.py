@@ -71,9 +71,9 @@ def features(
     """Returns the options' features (traits, similarity to answers), and their nearest answers."""
     read = head.read_nearest([(question, texts) for question, _, texts in questions], _READ)
     results = []
-    for (question, options, passages), scores in zip(questions, read, strict=True):
+    for (question, options, _), scores in zip(questions, read, strict=True):
         numbers = [*scores]
-        spans = summed([passages[n] for n in numbers], [*scores.values()])[:_SPANS]
+        spans = summed([*scores.values()])[:_SPANS]
         agreements = [_agreement(option, spans) for option in options]
         rows = np.array(traits(question, options)).reshape(len(options), -1)
         column = np.maximum(np.array([share for share, _ in agreements]) - _MIN_F1, 0.0)

@@ -5,9 +5,8 @@ They ask which thing has the earlier or the later date, or whether both have the
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from leporello.readers.embedded.encoder import Encoder
 from leporello.readers.embedded.spans import Candidate, SpanHead, summed
 from leporello.text.folding import folded
 from leporello.text.squad import normalise
@@ -53,24 +52,17 @@ _SAME = re.compile(
 _SHARED = re.compile(r"\b(?:share|have|both|all|of)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class DateOrder:
-    """A question about which of two things has the earlier or the later date."""
+def date_question(question: str, names: tuple[str, str]) -> tuple[str, bool] | None:
+    """Returns the question about the date of one thing, and whether the earlier date is wanted.
 
-    names: tuple[str, str]
-    event: str  # question about the date of one thing, with `{}` for its name
-    earlier: bool
-
-    @classmethod
-    def of(cls, question: str, names: tuple[str, str]) -> "DateOrder | None":
-        """Returns the order of dates that a question about two names asks for, if any."""
-        event = question
-        for name in names:
-            event = event.replace(name, " ", 1)
-        match = _ORDER.match(event)
-        if match is None or _OTHER.search(match["event"]):
-            return None
-        return cls(names, _event(match["event"]), bool(match["earlier"]))
+    The result has `{}` for a name. It is None if the question does not compare dates of the names.
+    """
+    for name in names:
+        question = question.replace(name, " ", 1)
+    match = _ORDER.match(question)
+    if match is None or _OTHER.search(match["event"]):
+        return None
+    return _event(match["event"]), bool(match["earlier"])
 
 
 def _event(text: str) -> str:
@@ -88,34 +80,34 @@ def _event(text: str) -> str:
     return "When was {} born?" if _PERSON.search(text) else "When was {} founded?"
 
 
-@dataclass(frozen=True, slots=True)
-class Sameness:
-    """A question about whether two things have the same of something, such as a country."""
+def value_questions(question: str) -> list[tuple[str, str]]:
+    """Returns the two things that may have the same of something, with a question about each.
 
-    names: tuple[str, str]
-    value: str  # question about the value of one thing, with `{}` for its name
-
-    @classmethod
-    def of(cls, question: str) -> "Sameness | None":
-        """Returns the two things of a question that contains `the same`, if it names them."""
-        match = _SAME.fullmatch(question)
-        if match is None:
-            return None
-        middle = " ".join(_SHARED.sub("", match["middle"]).split())
-        verb = "is" if match["verb"].lower() in {"are", "were", "is", "was"} else "does"
-        value = f"What {match['noun']} {verb} {{}} {middle}?"
-        return cls(
-            (match["first"], match["second"]),
-            value if middle else f"What is the {match['noun']} of {{}}?",
-        )
+    The list is empty if the question has another form.
+    """
+    match = _SAME.fullmatch(question)
+    if match is None:
+        return []
+    middle = " ".join(_SHARED.sub("", match["middle"]).split())
+    verb = "is" if match["verb"].lower() in {"are", "were", "is", "was"} else "does"
+    names = match["first"], match["second"]
+    if not middle:
+        return [(name, f"What is the {match['noun']} of {name}?") for name in names]
+    return [(name, f"What {match['noun']} {verb} {name} {middle}?") for name in names]
 
 
-def by_date(encoder: Encoder, order: DateOrder, passages: Sequence[str]) -> list[Candidate]:
+def by_date(
+    encoder: SpanHead, question: str, names: tuple[str, str], passages: Sequence[str]
+) -> list[Candidate]:
     """Returns both names, the answer first, each with the place of its date.
 
-    Returns nothing if a date was not found with odds above 1, or if the dates are equal.
+    Returns nothing if the question does not compare dates, if a date was not found with odds above
+    1, or if the dates are equal.
     """
-    answers = [_dated(encoder, order.event.format(name), name, passages) for name in order.names]
+    if not (order := date_question(question, names)):
+        return []
+    event, is_earlier = order
+    answers = [_dated(encoder, event.format(name), name, passages) for name in names]
     dates = [date for date, candidate in answers if candidate and candidate.score > 0]
     if len(dates) < len(answers):
         return []
@@ -125,24 +117,25 @@ def by_date(encoder: Encoder, order: DateOrder, passages: Sequence[str]) -> list
         return []
     candidates = [
         replace(candidate, text=name)
-        for name, (_, candidate) in zip(order.names, answers, strict=True)
+        for name, (_, candidate) in zip(names, answers, strict=True)
         if candidate
     ]
-    if (first < second) != order.earlier:
+    if (first < second) != is_earlier:
         candidates.reverse()
     # The answer is right if both dates are.
     score = min(candidate.score for candidate in candidates)
     return [replace(candidates[0], score=score), replace(candidates[1], score=-score)]
 
 
-def by_value(encoder: Encoder, same: Sameness, passages: Sequence[str]) -> list[Candidate]:
+def by_value(encoder: SpanHead, question: str, passages: Sequence[str]) -> list[Candidate]:
     """Returns yes and no, the answer first, with the places of the two values.
 
-    Returns nothing if a value was not found with odds above 1.
+    Returns nothing for questions of another form, or if a value was not found with odds above 1.
     """
-    answers = [_about(encoder, same.value.format(name), name, passages) for name in same.names]
+    asked = value_questions(question)
+    answers = [_about(encoder, about, name, passages) for name, about in asked]
     values = [candidates[0] for candidates in answers if candidates and candidates[0].score > 0]
-    if len(values) < len(answers):
+    if len(values) < 2:  # noqa: PLR2004 -- a pair
         return []
     is_equal = shared_words(values[0].text, values[1].text) >= _EQUAL
     score = min(value.score for value in values)
@@ -160,7 +153,7 @@ def shared_words(left: str, right: str) -> float:
 
 
 def _dated(
-    encoder: Encoder, question: str, name: str, passages: Sequence[str]
+    encoder: SpanHead, question: str, name: str, passages: Sequence[str]
 ) -> tuple[tuple[int, ...], Candidate | None]:
     """Returns the date in the answers about a name, and its place."""
     for candidate in _about(encoder, question, name, passages)[:_CANDIDATES]:
@@ -171,7 +164,7 @@ def _dated(
     return (), None
 
 
-def _about(encoder: Encoder, question: str, name: str, passages: Sequence[str]) -> list[Candidate]:
+def _about(encoder: SpanHead, question: str, name: str, passages: Sequence[str]) -> list[Candidate]:
     """Returns the answers to a question from the passages that have most words of a name."""
     words = set(normalise(folded(name)).split())
     shares = [
@@ -180,8 +173,8 @@ def _about(encoder: Encoder, question: str, name: str, passages: Sequence[str]) 
     nearest = sorted(range(len(passages)), key=lambda number: -shares[number])[:_PASSAGES]
     numbers = [number for number in nearest if shares[number] >= _MENTIONED]
     texts = [passages[number] for number in numbers]
-    scores = SpanHead(encoder).read([(question, text) for text in texts])
-    return [replace(c, passage=numbers[c.passage]) for c in summed(texts, scores)]
+    scores = encoder.read([(question, text) for text in texts])
+    return [replace(c, passage=numbers[c.passage]) for c in summed(scores)]
 
 
 def _parts(date: re.Match[str]) -> tuple[int, ...]:

@@ -31,29 +31,6 @@ _SPOKEN = re.compile(r"[^\S\n]*+[A-Z][A-Z'’ -]{2,30}+\.(?=\s(?![A-Z]{2}))")  #
 
 
 @dataclass(frozen=True, slots=True)
-class SpanScore:
-    """A span of a passage that may answer."""
-
-    start: int
-    end: int
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class PassageScores:
-    """Scores of one passage for a question."""
-
-    spans: tuple[SpanScore, ...]  # the best first
-    null: float  # logit of "no answer", on the scale of the spans' scores
-    labels: tuple[float, float, float, float]  # log-probabilities of no answer, a span, yes, no
-
-    @property
-    def odds(self) -> float:
-        """Log odds that the passage answers the question."""
-        return float(np.logaddexp.reduce(self.labels[1:])) - self.labels[0]
-
-
-@dataclass(frozen=True, slots=True)
 class Candidate:
     """An answer with its source."""
 
@@ -61,7 +38,23 @@ class Candidate:
     passage: int  # index of its passage
     start: int  # first character in the passage; equal to `end` if the passage lacks the text
     end: int
-    score: float  # comparable between passages and questions: about the log odds of a right answer
+    # Comparable between passages and questions: about the log odds of a right answer. In
+    # `PassageScores`, the logit.
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class PassageScores:
+    """Scores of one passage for a question."""
+
+    spans: tuple[Candidate, ...]  # the best first
+    null: float  # logit of "no answer", on the scale of the spans' scores
+    labels: tuple[float, float, float, float]  # log-probabilities of no answer, a span, yes, no
+
+    @property
+    def odds(self) -> float:
+        """Log odds that the passage answers the question."""
+        return float(np.logaddexp.reduce(self.labels[1:])) - self.labels[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,33 +73,30 @@ def softmax(odds: NDArray[np.float64]) -> tuple[float, ...]:
 _NOTHING = PassageScores((), 0.0, (0.0, -math.inf, -math.inf, -math.inf))
 
 
-class SpanHead:
-    """Reads questions and passages with an encoder that has the heads `span` and `label`."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
+class SpanHead(Encoder):
+    """An encoder with the heads `span` and `label`, which reads questions and passages."""
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> list[PassageScores]:
         """Returns the scores of (question, passage) pairs; questions are cut to 64 tokens."""
         texts = {text: i for i, text in enumerate(dict.fromkeys(t for pair in pairs for t in pair))}
-        tokenized = self._encoder.tokenize(list(texts))
+        tokenized = self.tokenize(list(texts))
         windows: list[TextPair] = []
         places: list[tuple[int, int]] = []  # pair, and first token
         for number, (question, passage) in enumerate(pairs):
             question_ids = tokenized[texts[question]].ids[:QUESTION_TOKENS]
             ids = tokenized[texts[passage]].ids
-            room = self._encoder.longest - len(question_ids) - 3
+            room = self.longest - len(question_ids) - 3
             for first in range(0, max(len(ids) - _STRIDE, min(len(ids), 1)), room - _STRIDE):
                 windows.append(TextPair(question_ids, ids[first : first + room]))
                 places.append((number, first))
-        outputs = self._encoder.scores(windows)
+        outputs = self.scores(windows)
         edges = {passage: edges_of(passage) for _, passage in pairs}
         segments: list[list[PassageScores]] = [[] for _ in pairs]
         for window, (number, first), scores in zip(windows, places, outputs, strict=True):
             passage = pairs[number][1]
             tokens = tokenized[texts[passage]]
             segment = TokenizedText(tokens.ids[first:], tokens.offsets[first:])
-            segments[number].append(self._scores(window, segment, scores, passage, edges[passage]))
+            segments[number].append(_scores(window, segment, scores, passage, edges[passage]))
         return [*map(_merged, segments)]
 
     def read_nearest(
@@ -119,62 +109,60 @@ class SpanHead:
         scores = iter(self.read(pairs))
         return [{number: next(scores) for number in numbers} for numbers in near]
 
-    def _scores(
-        self,
-        window: TextPair,
-        tokens: TokenizedText,
-        scores: dict[str, NDArray[np.float32]],
-        passage: str,
-        edges: Sequence[int],
-    ) -> PassageScores:
-        span = scores["span"].astype(np.float64)
-        inside = span[window.first : -1]
-        labels = scores["label"].astype(np.float64)
-        labels = labels - np.logaddexp.reduce(labels)
-        spans: dict[tuple[int, int], SpanScore] = {}
-        starts = [start for start, _ in tokens.offsets[: len(inside)]]
-        units = [bisect_right(edges, start) for start in starts] if edges else []
-        for first, last, score in self._pairs(inside, units):
-            start, end = _whole_words(passage, tokens.offsets[first][0], tokens.offsets[last][1])
-            spans.setdefault((start, end), SpanScore(start, end, score))
-        best = tuple(list(spans.values())[:_SPANS])
-        return PassageScores(best, float(span[0].sum()), tuple(labels.tolist()))
 
-    def _pairs(
-        self, inside: NDArray[np.float64], units: Sequence[int]
-    ) -> list[tuple[int, int, float]]:
-        """Returns starts and ends in the same unit of the text with their scores, best first."""
-        starts = np.argsort(-inside[:, 0], kind="stable")[:_BOUNDS]
-        ends = np.argsort(-inside[:, 1], kind="stable")[:_BOUNDS]
-        pairs = [
-            (int(start), int(end), float(inside[start, 0] + inside[end, 1]))
-            for start in starts
-            for end in ends
-            if start <= end < start + _LONGEST
-            if not units or units[start] == units[end]
-        ]
-        if not pairs and len(starts):  # the best ends are before every start
-            best = int(starts[0])
-            pairs = [(best, best, float(inside[best].sum()))]
-        return sorted(pairs, key=lambda item: -item[2])
+def _scores(
+    window: TextPair,
+    tokens: TokenizedText,
+    scores: dict[str, NDArray[np.float32]],
+    passage: str,
+    edges: Sequence[int],
+) -> PassageScores:
+    span = scores["span"].astype(np.float64)
+    inside = span[window.first : -1]
+    labels = scores["label"].astype(np.float64)
+    labels = labels - np.logaddexp.reduce(labels)
+    spans: dict[tuple[int, int], Candidate] = {}
+    starts = [start for start, _ in tokens.offsets[: len(inside)]]
+    units = [bisect_right(edges, start) for start in starts] if edges else []
+    for first, last, score in _pairs(inside, units):
+        start, end = _whole_words(passage, tokens.offsets[first][0], tokens.offsets[last][1])
+        spans.setdefault((start, end), Candidate(passage[start:end], 0, start, end, score))
+    best = tuple(list(spans.values())[:_SPANS])
+    return PassageScores(best, float(span[0].sum()), tuple(labels.tolist()))
 
 
-def summed(passages: Sequence[str], scores: Sequence[PassageScores]) -> list[Candidate]:
+def _pairs(inside: NDArray[np.float64], units: Sequence[int]) -> list[tuple[int, int, float]]:
+    """Returns starts and ends in the same unit of the text with their scores, best first."""
+    starts = np.argsort(-inside[:, 0], kind="stable")[:_BOUNDS]
+    ends = np.argsort(-inside[:, 1], kind="stable")[:_BOUNDS]
+    pairs = [
+        (int(start), int(end), float(inside[start, 0] + inside[end, 1]))
+        for start in starts
+        for end in ends
+        if start <= end < start + _LONGEST
+        if not units or units[start] == units[end]
+    ]
+    if not pairs and len(starts):  # the best ends are before every start
+        best = int(starts[0])
+        pairs = [(best, best, float(inside[best].sum()))]
+    return sorted(pairs, key=lambda item: -item[2])
+
+
+def summed(scores: Sequence[PassageScores]) -> list[Candidate]:
     """Returns the spans of all passages, the best first; the odds of equal answers are summed."""
     best: dict[str, Candidate] = {}
     total: dict[str, float] = {}
     for number, passage in enumerate(scores):
         keys: set[str] = set()
         for span in passage.spans:
-            text = passages[number][span.start : span.end]
-            key = normalise(text)
+            key = normalise(span.text)
             if not key or key in keys:
                 continue
             keys.add(key)
             score = span.score - passage.null
             total[key] = float(np.logaddexp(total.get(key, -np.inf), score))
             if key not in best or best[key].score < score:
-                best[key] = Candidate(text, number, span.start, span.end, score)
+                best[key] = replace(span, passage=number, score=score)
     candidates = [replace(candidate, score=total[key]) for key, candidate in best.items()]
     return sorted(candidates, key=lambda candidate: -candidate.score)
 
@@ -240,7 +228,7 @@ def _merged(parts: Sequence[PassageScores]) -> PassageScores:
         return _NOTHING
     if len(parts) == 1:
         return parts[0]
-    best: dict[tuple[int, int], SpanScore] = {}
+    best: dict[tuple[int, int], Candidate] = {}
     for span in sorted((s for part in parts for s in part.spans), key=lambda s: -s.score):
         best.setdefault((span.start, span.end), span)
     leading = min(parts, key=lambda part: part.labels[0])

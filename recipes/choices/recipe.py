@@ -24,7 +24,6 @@ from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.training import AboveZero
 from leporello.readers.embedded import choices
 from leporello.readers.embedded.choices import TRAITS, option_terms
-from leporello.readers.embedded.encoder import Encoder
 from leporello.readers.embedded.spans import SpanHead
 from leporello.text.tokens import Words
 from recipes.settings import exclusion
@@ -151,7 +150,7 @@ def _cross_validated(
 
 def _features(settings: ChoicesSettings, questions: Sequence[Multiple]) -> list[Floats]:
     inputs = [(q.question, q.options, q.passages) for q in questions]
-    head = SpanHead(Encoder(settings.encoder))
+    head = SpanHead(settings.encoder)
     return [rows for rows, _ in choices.features(head, inputs)]
 
 

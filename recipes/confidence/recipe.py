@@ -28,8 +28,7 @@ from leporello.jobs.results import selectivity
 from leporello.metrics.squad import best_f1
 from leporello.models.locate import locate
 from leporello.readers.embedded.answers import Confidence, Signals, answer_all
-from leporello.readers.embedded.encoder import Encoder
-from leporello.readers.embedded.spans import Candidate
+from leporello.readers.embedded.spans import Candidate, SpanHead
 from leporello.readers.prompting.template import passage_text
 from leporello.text.squad import normalise
 from leporello.training.model_card import RECORD, new_folder
@@ -79,7 +78,7 @@ class Judged:
 def run(settings: ConfidenceSettings, folder: Path, *, update: bool = False) -> dict[str, Any]:
     """Fits a confidence and writes a copy of the model with it; returns the record."""
     del update  # the command has checked that the folder is free
-    encoder = Encoder(Path(locate(settings.model)) / "answers")
+    encoder = SpanHead(Path(locate(settings.model)) / "answers")
     stages = load_config().select(["default"])[0].build()
     judged = [*judge(encoder, stages, settings), *judge_tasks(encoder, stages, settings)]
     record: dict[str, Any] = {
@@ -97,7 +96,7 @@ def run(settings: ConfidenceSettings, folder: Path, *, update: bool = False) -> 
     return record
 
 
-def judge(encoder: Encoder, stages: Pipeline, settings: ConfidenceSettings) -> Iterator[Judged]:
+def judge(encoder: SpanHead, stages: Pipeline, settings: ConfidenceSettings) -> Iterator[Judged]:
     """Yields answers to the questions of the sets, from documents of several passages."""
     is_apart = exclusion(settings.exclude)
     questions = [q for path in settings.questions for q in read_questions(path)]
@@ -122,7 +121,7 @@ def judge(encoder: Encoder, stages: Pipeline, settings: ConfidenceSettings) -> I
 
 
 def judge_tasks(
-    encoder: Encoder, stages: Pipeline, settings: ConfidenceSettings
+    encoder: SpanHead, stages: Pipeline, settings: ConfidenceSettings
 ) -> Iterator[Judged]:
     """Yields answers to the questions of the tasks."""
     if not settings.tasks:
@@ -150,7 +149,7 @@ def _sample(rng: random.Random, items: Sequence[_Item], count: int) -> list[_Ite
     return rng.sample(items, min(count, len(items)))
 
 
-def _judged(encoder: Encoder, stages: Pipeline, source: str, example: Example) -> Iterator[Judged]:
+def _judged(encoder: SpanHead, stages: Pipeline, source: str, example: Example) -> Iterator[Judged]:
     reads = _reads(encoder, stages, example)
     last, _ = reads[-1]
     if last == example.question:  # not answered in steps
@@ -161,7 +160,7 @@ def _judged(encoder: Encoder, stages: Pipeline, source: str, example: Example) -
 
 
 def _reads(
-    encoder: Encoder, stages: Pipeline, example: Example
+    encoder: SpanHead, stages: Pipeline, example: Example
 ) -> list[tuple[str, Sequence[Candidate]]]:
     """Returns the questions that a pipeline asks for an example, and the answers to each."""
     chunks = divide(stages.chunker, example.document)

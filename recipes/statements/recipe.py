@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from leporello.core.protocols import Positive, Share
 from leporello.core.training import AboveZero
 from leporello.readers.embedded import statements as reader
-from leporello.readers.embedded.encoder import Encoder
 from leporello.readers.embedded.spans import SpanHead
 from leporello.text.english.terms import clause_vectors, strongest
 from recipes.settings import exclusion
@@ -201,7 +200,7 @@ class _UnknownStatements:
         order = np.random.default_rng(settings.seed).permutation(len(complete))[: settings.read]
         chosen = [complete[number] for number in order]
         inputs = [(statement, contract.clauses) for contract in chosen for statement in statements]
-        head = SpanHead(Encoder(settings.encoder))
+        head = SpanHead(settings.encoder)
         features = [row for row, _ in reader.observed(head, inputs)]
         self._features = np.array(features).reshape(len(chosen), len(statements), -1)
         self._labels = np.array([contract.labels for contract in chosen])

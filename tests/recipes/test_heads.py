@@ -31,7 +31,6 @@ CLAUSES = {
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replaces the encoder by rules."""
     for module in (choices_recipe, statements_recipe):
-        monkeypatch.setattr(module, "Encoder", Path)
         monkeypatch.setattr(module, "SpanHead", PlainHead)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from leporello.readers.embedded.spans import PassageScores, SpanHead, SpanScore
+from leporello.readers.embedded.spans import Candidate, PassageScores, SpanHead
 
 _NAME = re.compile(r"[A-Z]\w+")
 
@@ -22,7 +22,8 @@ class PlainHead(SpanHead):
 
 
 def _scores(question: str, passage: str) -> PassageScores:
-    spans = [SpanScore(*name.span(), 2.0 - i) for i, name in enumerate(_NAME.finditer(passage))]
+    names = enumerate(_NAME.finditer(passage))
+    spans = [Candidate(name[0], 0, *name.span(), 2.0 - i) for i, name in names]
     is_yes = bool({*question.lower().split()} & {*passage.lower().split()})
     labels = (-2.0, -1.0, -0.5, -3.0) if is_yes else (-0.1, -3.0, -4.0, -4.0)
     return PassageScores(tuple(spans), 0.0, labels)

@@ -4,7 +4,7 @@ import pytest
 
 from leporello.core.records import Document, Output, Read
 from leporello.readers import Embedded
-from leporello.readers.embedded.pairs import DateOrder, Sameness
+from leporello.readers.embedded.pairs import date_question, value_questions
 from leporello.text.english.questions import named_choices
 
 BORN = "When was {} born?"
@@ -32,8 +32,7 @@ def test_the_date_of_one_thing_is_asked_for(
 ) -> None:
     names = named_choices(question)
     assert names is not None
-    expected = event and DateOrder(names, event, earlier)
-    assert DateOrder.of(question, names) == expected
+    assert date_question(question, names) == (event and (event, earlier))
 
 
 LIVES = (
@@ -81,16 +80,20 @@ def test_without_a_date_one_of_the_names_is_returned() -> None:
     ("question", "expected"),
     [
         ("Are both Ann Lee and Bo Ray from the same town?",
-         Sameness(("Ann Lee", "Bo Ray"), "What town is {} from?")),
+         [("Ann Lee", "What town is Ann Lee from?"), ("Bo Ray", "What town is Bo Ray from?")]),
         ("Did Ann Lee and Bo Ray share the same nationality?",
-         Sameness(("Ann Lee", "Bo Ray"), "What is the nationality of {}?")),
+         [("Ann Lee", "What is the nationality of Ann Lee?"),
+          ("Bo Ray", "What is the nationality of Bo Ray?")]),
         ("Are Hull and York, Maine located in the same country?",
-         Sameness(("Hull", "York, Maine"), "What country is {} located in?")),
-        ("Is it the same?", None),
+         [("Hull", "What country is Hull located in?"),
+          ("York, Maine", "What country is York, Maine located in?")]),
+        ("Is it the same?", []),
     ],
 )  # fmt: skip
-def test_the_value_of_one_thing_is_asked_for(question: str, expected: Sameness | None) -> None:
-    assert Sameness.of(question) == expected
+def test_the_value_of_one_thing_is_asked_for(
+    question: str, expected: list[tuple[str, str]]
+) -> None:
+    assert value_questions(question) == expected
 
 
 def test_two_things_have_the_same_if_their_values_agree() -> None:

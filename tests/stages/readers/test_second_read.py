@@ -6,7 +6,7 @@ import pytest
 
 from leporello.models.locate import locate
 from leporello.readers.embedded.answers import answer_all, answers, window_of
-from leporello.readers.embedded.encoder import Encoder, TextPair
+from leporello.readers.embedded.encoder import TextPair
 from leporello.readers.embedded.spans import Candidate, SpanHead
 
 QUESTION = "Where did the man who painted the lighthouse come from?"
@@ -18,8 +18,8 @@ PASSAGES = (
 
 
 @pytest.fixture(scope="module", name="encoder")
-def _encoder() -> Encoder:
-    return Encoder(Path(locate("leporello-en")) / "answers")
+def _encoder() -> SpanHead:
+    return SpanHead(Path(locate("leporello-en")) / "answers")
 
 
 def candidate(text: str, passage: int, passages: tuple[str, ...] = PASSAGES) -> Candidate:
@@ -27,7 +27,7 @@ def candidate(text: str, passage: int, passages: tuple[str, ...] = PASSAGES) -> 
     return Candidate(text, passage, start, start + len(text), 0.0)
 
 
-def words(encoder: Encoder, text: str) -> list[int]:
+def words(encoder: SpanHead, text: str) -> list[int]:
     return encoder.tokenize([text])[0].ids
 
 
@@ -36,8 +36,8 @@ def tokens_at(pair: TextPair, place: tuple[int, int]) -> list[int]:
     return [*pair.text][first - pair.first : last + 1 - pair.first]
 
 
-def test_a_passage_that_another_passage_explains_comes_first(encoder: Encoder) -> None:
-    read = SpanHead(encoder).read([(QUESTION, text) for text in PASSAGES])
+def test_a_passage_that_another_passage_explains_comes_first(encoder: SpanHead) -> None:
+    read = encoder.read([(QUESTION, text) for text in PASSAGES])
     first = answers(QUESTION, PASSAGES, read)
     [answered] = answer_all(encoder, [(QUESTION, PASSAGES)])
     assert (first[0].text, answered.candidates[0].text) == ("Grigor Sande", "Lydd")
@@ -46,7 +46,7 @@ def test_a_passage_that_another_passage_explains_comes_first(encoder: Encoder) -
     assert scores == sorted(scores, reverse=True)
 
 
-def test_the_window_has_the_sentences_of_the_candidates(encoder: Encoder) -> None:
+def test_the_window_has_the_sentences_of_the_candidates(encoder: SpanHead) -> None:
     candidates = (candidate("Lydd", 1), candidate("Grigor Sande", 0))
     pair, places = window_of(encoder, QUESTION, PASSAGES, candidates)
     separator = [encoder.separator]
@@ -55,7 +55,7 @@ def test_the_window_has_the_sentences_of_the_candidates(encoder: Encoder) -> Non
     assert tokens_at(pair, places[1]) == words(encoder, "Grigor Sande")
 
 
-def test_a_candidate_without_room_is_left_out(encoder: Encoder) -> None:
+def test_a_candidate_without_room_is_left_out(encoder: SpanHead) -> None:
     candidates = (candidate("Lydd", 1), candidate("Stroud", 2))
     room = len(words(encoder, PASSAGES[1]))
     pair, places = window_of(encoder, QUESTION, PASSAGES, candidates, room=room)
@@ -63,7 +63,7 @@ def test_a_candidate_without_room_is_left_out(encoder: Encoder) -> None:
     assert pair.text == words(encoder, PASSAGES[1])
 
 
-def test_a_long_sentence_is_cut_around_the_candidate(encoder: Encoder) -> None:
+def test_a_long_sentence_is_cut_around_the_candidate(encoder: SpanHead) -> None:
     passages = (f"{'rope ' * 200}Lydd {'mill ' * 200}", PASSAGES[2])
     candidates = (candidate("Lydd", 0, passages), candidate("Stroud", 1, passages))
     pair, places = window_of(encoder, QUESTION, passages, candidates)
@@ -83,7 +83,7 @@ def test_a_long_sentence_is_cut_around_the_candidate(encoder: Encoder) -> None:
     ids=["no passage", "one passage", "one candidate", "no text of a passage"],
 )
 def test_answers_without_a_rival_elsewhere_are_not_read_again(
-    encoder: Encoder, passages: tuple[str, ...], candidates: list[Candidate]
+    encoder: SpanHead, passages: tuple[str, ...], candidates: list[Candidate]
 ) -> None:
     _, places = window_of(encoder, QUESTION, passages, candidates)
     assert len(places) < 2
