@@ -17,7 +17,6 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 # The library's own retries take half a minute, too long to learn of a typing error.
 _HUB_TIMEOUT = 10.0  # seconds
 _HUB_ID = re.compile(r"(?!.*(?:--|\.\.))(?:\w[\w.-]{0,95}/)?\w[\w.-]{0,95}", re.ASCII)
-_MOST = 80  # maximum number of characters of a name in a message
-_MOST_FILES = 10_000  # limit of a model's folder, to reject folders such as `/`
 
 _log = logging.getLogger("leporello")
 
@@ -67,37 +64,17 @@ def locate(model: str) -> str:
     """Returns the local path of a model, or its hub id unchanged; raises UserError for others."""
     if wheel := EMBEDDED.get(model):
         return str(_inside_wheel(model, wheel))
-    resolved = None
     with contextlib.suppress(OSError, ValueError, RuntimeError):  # the name is not a valid path
-        path = at_home(model)
-        resolved = path.resolve() if path.exists() else None
-    if resolved:
-        return str(_checked(resolved))
+        if (path := at_home(model)).exists():
+            return str(path.resolve())
     if model.startswith((".", "~", "/")) or model.endswith(".gguf") or Path(model).is_absolute():
-        raise UserError(f"model {shown(model)}: there is no such file or folder")
+        raise UserError(f"model {model!r}: there is no such file or folder")
     if not _HUB_ID.fullmatch(model):
         raise UserError(
-            f"model {shown(model)} is neither an existing path nor a hub id, which is NAME or"
+            f"model {model!r} is neither an existing path nor a hub id, which is NAME or"
             " OWNER/NAME of letters, digits, '.', '-' and '_'"
         )
     return model
-
-
-@cache
-def _checked(path: Path) -> Path:
-    """Returns a model's path; raises an error if it has too many files."""
-    files = [*islice(path.rglob("*"), _MOST_FILES)] if path.is_dir() else []
-    if len(files) == _MOST_FILES:
-        raise UserError(
-            f"model {shown(str(path))}: the folder contains {_MOST_FILES:,} or more files, so it"
-            " is not a model"
-        )
-    return path
-
-
-def shown(model: str) -> str:
-    """Returns a name in quotes for a message, shortened if it is very long."""
-    return repr(model if len(model) <= _MOST else f"{model[:_MOST]}…")
 
 
 def _inside_wheel(model: str, wheel: Wheel) -> Path:

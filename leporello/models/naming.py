@@ -19,7 +19,6 @@ from leporello.models.locate import (
     cached_hub_file,
     hub_file,
     locate,
-    shown,
     size,
 )
 from leporello.models.servers import SERVERS, ServedModel, list_models, running_servers, window_of
@@ -98,13 +97,13 @@ def resolve(word: str, *, ask: bool = True) -> NamedModel:
         return _server_model(word, ask=ask)
     if ":" in word and not Path(word).drive and not os.path.exists(word):  # noqa: PTH110 -- any text
         hint = did_you_mean(prefix, (*_SERVICES, *SERVERS))
-        raise UserError(f"model {shown(word)}: the prefix {shown(prefix)} is unknown{hint}")
+        raise UserError(f"model {word!r}: the prefix {prefix!r} is unknown{hint}")
     return _model_on_disk(word, ask=ask)
 
 
 def _service_model(prefix: str, name: str) -> NamedModel:
     if not name or not name.isprintable() or " " in name:
-        raise UserError(f"model {shown(f'{prefix}:{name}')}: name the model, {prefix}:MODEL")
+        raise UserError(f"model {f'{prefix}:{name}'!r}: name the model, {prefix}:MODEL")
     settings: dict[str, Scalar] = {"model": name, **_SERVICES[prefix]}
     if not _TAKES_TEMPERATURE.match(name):
         settings["temperature"] = None
@@ -120,7 +119,7 @@ def _server_model(word: str, *, ask: bool) -> NamedModel:
         base_url = server.base_url
     if not ask:
         if not name:
-            raise UserError(f"model {shown(word)}: name the model too, {word.rstrip(':')}#MODEL")
+            raise UserError(f"model {word!r}: name the model too, {word.rstrip(':')}#MODEL")
         return _endpoint(base_url, ServedModel(name))
     models = list_models(base_url, prefix if server else "")
     if not name and len(models) == 1:
@@ -131,7 +130,7 @@ def _server_model(word: str, *, ask: bool) -> NamedModel:
     if not model.name:
         names = [entry.name for entry in models]
         hint = did_you_mean(name, names) if name else f"; it has: {', '.join(names) or 'none'}"
-        raise UserError(f"model {shown(word)}: the server at {base_url} has no such model{hint}")
+        raise UserError(f"model {word!r}: the server at {base_url} has no such model{hint}")
     window = model.window or window_of(base_url, prefix if server else "", model.name)
     return _endpoint(base_url, ServedModel(model.name, window))
 
@@ -185,7 +184,7 @@ def local_model(place: Path) -> NamedModel:
     if next(place.glob("*/weights.*"), None):  # a folder of parts, which recipes write
         return NamedModel(("Embedded", "Polarity", "Precedence"), {}, None, "parts of Embedded")
     if not (place / "config.json").exists():
-        raise UserError(f"model {shown(str(place))}: the folder has no model (no config.json)")
+        raise UserError(f"model {str(place)!r}: the folder has no model (no config.json)")
     if (place / "modules.json").exists():
         return NamedModel(("",), {}, None, _EMBEDS)
     return _model_from_config(_json(place / "config.json"), _json(place / "tokenizer_config.json"))

@@ -5,7 +5,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,18 +16,9 @@ from leporello.core.files import locked
 from leporello.core.hashing import digest
 from leporello.core.protocols import FineTunes, Learns
 from leporello.core.records import JSON
-from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
+from leporello.core.training import Training, TrainingPairs, TuningJob, TuningResult
 from leporello.engine.progress import Progress
 from leporello.training.training_pairs import check_supervises
-
-
-@dataclass(frozen=True)
-class RateResult:
-    """A checkpoint at one learning rate."""
-
-    rate: float
-    checkpoint: Checkpoint
-    tuning: TuningResult
 
 
 @contextmanager
@@ -56,17 +46,16 @@ def tune_at_rates(
     train: TrainingPairs,
     validation: TrainingPairs,
     checkpoints: Path,
-) -> list[RateResult]:
-    """Fine-tunes at each learning rate; returns all candidates for the best checkpoint."""
+) -> dict[float, TuningResult]:
+    """Fine-tunes at each learning rate."""
     tune = getattr(_module(reader), reader.trainer.partition(":")[2])
-    results = []
+    results: dict[float, TuningResult] = {}
     for rate in settings.rates:
         # A folder for each rate, so a killed sweep repeats only the rate that it was in.
         folder = checkpoints / f"rate-{rate:g}"
         with Progress(f"training at {rate:g}") as progress:
             job = TuningJob(train, validation, settings.at(rate), folder, progress.example)
-            tuning: TuningResult = tune(reader, job)
-        results += [RateResult(rate, checkpoint, tuning) for checkpoint in tuning.candidates]
+            results[rate] = tune(reader, job)
     return results
 
 

@@ -16,13 +16,13 @@ from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.protocols import Task
 from leporello.core.records import JSON
-from leporello.core.training import Training
+from leporello.core.training import Checkpoint, Training, TuningResult
 from leporello.core.yaml.scalars import write_yaml
 from leporello.core.yaml.tree import ConfigSource
 from leporello.engine.progress import Progress
 from leporello.engine.task_examples import examples_of, task_errors
 from leporello.jobs.manifest import job_signature
-from leporello.training.fine_tuning import RateResult, checkpoint_folder, tune_at_rates, tuner_of
+from leporello.training.fine_tuning import checkpoint_folder, tune_at_rates, tuner_of
 from leporello.training.model_card import (
     CONFIG,
     TrainingRecord,
@@ -126,41 +126,48 @@ class TrainingRun:
                 self._keep_best(record, results, folder)
                 self._finish(record, folder)
 
-    def _keep_best(self, record: TrainingRecord, results: list[RateResult], folder: Path) -> None:
+    def _keep_best(
+        self, record: TrainingRecord, results: Mapping[float, TuningResult], folder: Path
+    ) -> None:
         """Saves the best checkpoint as the model, and the curves of all learning rates."""
-        scores = self._scores(results, folder)
-        number = _best(results, scores)
-        best = results[number]
+        candidates = [
+            _Candidate(rate, checkpoint, self._score(rate, checkpoint, folder))
+            for rate, result in results.items()
+            for checkpoint in result.candidates
+        ]
+        best = min(candidates, key=_rank)
         best.checkpoint.save(folder / _MODEL)
         description: dict[str, JSON] = {"learning rate": best.rate, "step": best.checkpoint.step}
         description |= {"epoch": best.checkpoint.epoch, "validation loss": best.checkpoint.loss}
-        record.kept = {**description, "score": scores[number]} if scores else description
+        record.kept = description if best.score is None else {**description, "score": best.score}
         record.parameters = {"model": f"./{_MODEL}"}
-        record.counts = dict(best.tuning.counts)
-        record.curves = _curves_of(results, scores)
-        for result in results:
-            curves = folder / "curves" / f"rate-{result.rate:g}"
-            if not curves.exists():
-                shutil.copytree(result.tuning.curves, curves)
-        _write_scores(folder / "curves", self.splits.headline, record.curves)
+        record.counts = dict(results[best.rate].counts)
+        curves: dict[str, Sequence[Mapping[str, float]]] = {}
+        for rate, result in results.items():
+            place = shutil.copytree(result.curves, folder / "curves" / f"rate-{rate:g}")
+            scored = [
+                {"step": c.checkpoint.step, "epoch": c.checkpoint.epoch, _SCORE: c.score}
+                for c in candidates
+                if c.rate == rate and c.score is not None
+            ]
+            curves[f"{rate:g}"] = [*result.curve, *scored]
+            if scored:
+                _write_scores(place, self.splits.headline, scored)
+        record.curves = curves
 
-    def _scores(self, results: list[RateResult], folder: Path) -> list[float]:
-        """Returns the pipeline's score with each checkpoint; empty if losses choose the best."""
+    def _score(self, rate: float, checkpoint: Checkpoint, folder: Path) -> float | None:
+        """Returns the pipeline's score with a checkpoint; None if losses choose the best."""
         if self.settings.best_by == "loss":
-            return []
+            return None
         # Each checkpoint has its own folder, since each process loads a path only once.
-        folders = [folder / f"scored-{number}" for number, _ in enumerate(results)]
-        return [self._score(*pair) for pair in zip(results, folders, strict=True)]
-
-    def _score(self, result: RateResult, folder: Path) -> float:
-        """Returns the pipeline's score with a checkpoint, by the task's first metric."""
-        result.checkpoint.save(folder)
+        model = folder / f"scored-{rate:g}-{checkpoint.step}"
+        checkpoint.save(model)
         point = self.point
         reader = point.stages["reader"]
-        params = {**reader.params, "model": str(folder)}
+        params = {**reader.params, "model": str(model)}
         stages = {**point.stages, "reader": dataclasses.replace(reader, params=params)}
         _, scores = self.splits.best([dataclasses.replace(point, stages=stages)])
-        shutil.rmtree(folder)
+        shutil.rmtree(model)
         return round(self.splits.score(scores), 4)
 
     # -- results -------------------------------------------------------------------------------
@@ -190,12 +197,20 @@ class TrainingRun:
         return folder / CONFIG
 
 
-def _best(results: Sequence[RateResult], scores: Sequence[float]) -> int:
-    """Returns the number of the checkpoint with the highest score, then the lowest loss."""
-    losses = [result.checkpoint.loss for result in results]
+@dataclass(frozen=True)
+class _Candidate:
+    """A checkpoint that may become the model."""
+
+    rate: float  # learning rate
+    checkpoint: Checkpoint
+    score: float | None  # score of the complete pipeline; None if losses choose the best
+
+
+def _rank(candidate: _Candidate) -> tuple[float, float]:
+    """Returns a key that is lowest for the highest score, then for the lowest loss."""
+    loss = candidate.checkpoint.loss
     # NaN counts as infinite: comparisons with it are false, so the order would decide.
-    comparable = [math.inf if math.isnan(loss) else loss for loss in losses]
-    return min(range(len(results)), key=lambda n: (-scores[n] if scores else 0.0, comparable[n]))
+    return -(candidate.score or 0.0), math.inf if math.isnan(loss) else loss
 
 
 def _checkpoint_settings(record: TrainingRecord) -> JSON:
@@ -220,27 +235,11 @@ def _relative(value: Any, folder: Path) -> Any:  # noqa: ANN401 -- any JSON
     return f"./{Path(value).relative_to(folder.resolve())}" if inside else value
 
 
-def _curves_of(
-    results: Sequence[RateResult], scores: Sequence[float]
-) -> dict[str, Sequence[Mapping[str, float]]]:
-    """Returns the curve of each learning rate, with the scores of its checkpoints, if any."""
-    curves = {f"{result.rate:g}": [*result.tuning.curve] for result in results}
-    for result, score in zip(results, scores, strict=bool(scores)):
-        checkpoint = result.checkpoint
-        row = {"step": checkpoint.step, "epoch": checkpoint.epoch, _SCORE: score}
-        curves[f"{result.rate:g}"].append(row)
-    return {**curves}
+def _write_scores(folder: Path, metric: str, points: Sequence[Mapping[str, float]]) -> None:
+    """Writes the scores of checkpoints for TensorBoard, beside the losses."""
+    from torch.utils.tensorboard import SummaryWriter
 
-
-def _write_scores(
-    folder: Path, metric: str, curves: Mapping[str, Sequence[Mapping[str, float]]]
-) -> None:
-    """Writes the scores of checkpoints for TensorBoard, beside the losses of each rate."""
-    for rate, rows in curves.items():
-        if points := [row for row in rows if _SCORE in row]:
-            from torch.utils.tensorboard import SummaryWriter
-
-            writer: Any = SummaryWriter
-            with writer(str(folder / f"rate-{rate}")) as file:
-                for row in points:
-                    file.add_scalar(f"eval/{metric}", row[_SCORE], int(row["step"]))
+    writer: Any = SummaryWriter
+    with writer(str(folder)) as file:
+        for point in points:
+            file.add_scalar(f"eval/{metric}", point[_SCORE], int(point["step"]))

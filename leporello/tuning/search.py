@@ -54,28 +54,30 @@ class PointSearch:
     cost: str = ""
     # Number of points after which the search ends; if None, the account decides.
     most: int | None = None
-    # Points scored so far; the first one is the baseline.
-    points: list[ScoredPoint] = field(default_factory=list)
-    # The same points by a key of their parameters.
+    # Points scored so far, by a key of their parameters; the first one is the baseline.
     known: dict[str, ScoredPoint] = field(default_factory=dict)
     refused: int = 0  # number of proposals that stages refused
 
     @property
     def tried(self) -> int:
         """Number of points that were scored, without the baseline."""
-        return len(self.points) - 1
+        return len(self.known) - 1
+
+    @property
+    def complete(self) -> list[ScoredPoint]:
+        """Points that were scored on all documents."""
+        return [point for point in self.known.values() if point.complete]
 
     @property
     def best(self) -> ScoredPoint:
         """The first point with the highest score."""
-        return max((p for p in self.points if p.complete), key=lambda point: point.score)
+        return max(self.complete, key=lambda point: point.score)
 
     @property
     def front(self) -> list[ScoredPoint]:
         """The Pareto front of score and cost, with the highest score first."""
         front: list[ScoredPoint] = []
-        complete = [point for point in self.points if point.complete]
-        for point in sorted(complete, key=lambda p: (-p.score, p.cost)):
+        for point in sorted(self.complete, key=lambda p: (-p.score, p.cost)):
             if not front or point.cost < front[-1].cost:
                 front.append(point)
         return front
@@ -94,9 +96,9 @@ class PointSearch:
                     break
                 self._report(trial, self._score(point, chosen))
                 progress.example()
-        if len(self.points) > 1:
+        if len(self.known) > 1:
             return
-        if self.points and not self._is_spent:
+        if self.known and not self._is_spent:
             raise UserError(f"{self.space.name}: no choice differs from the pipeline as declared")
         raise UserError(
             f"--budget {account.text!r} is too small for one point: it was not scored after"
@@ -123,11 +125,10 @@ class PointSearch:
             measured = self.evaluator.measured(pipeline, documents, self._check)
             spent = cost(measured, self.cost or "characters")
             point = ScoredPoint(pipeline, chosen, measured, self.evaluator.score(measured), spent)
-            if self.points and self._is_hopeless(point):
+            if self.known and self._is_hopeless(point):
                 point = replace(point, complete=documents == self.documents)
                 break
         self.known[_key(pipeline)] = point
-        self.points.append(point)
         return point
 
     def _is_hopeless(self, point: ScoredPoint) -> bool:

@@ -199,7 +199,7 @@ class Searches:
         tested = [search for search, round_ in pairs if any(round_.apart.values())]
         estimate = evaluator.estimate(best)
         sides = {
-            "chosen on": (last.best.measured, last.points[0].measured),
+            "chosen on": (last.best.measured, next(iter(last.known.values())).measured),
             "apart": (best, baseline),
         }
         return Tuned(
@@ -209,7 +209,7 @@ class Searches:
             metrics={n: task.metric.headline for n, task in evaluator.tasks.items()},
             chosen=last.best.chosen,
             points=len({key for search in self.finished for key in search.known}),
-            stopped=sum(not point.complete for search in self.finished for point in search.points),
+            stopped=sum(len(search.known) - len(search.complete) for search in self.finished),
             refused=sum(search.refused for search in self.finished),
             documents=_count(last.best.measured),
             score=last.best.score,
