@@ -1,8 +1,7 @@
 """Finds the best choices of a pipeline, and writes them with an estimate on other documents."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -84,23 +83,15 @@ def tune(options: TuneOptions) -> Tuned:
         tuned_task(t.with_split(split) if split else t, options.metric, options.limit)
         for t in selected
     ]
-    with _locked(file.with_suffix("")) as folder:
+    folder = file.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    busy = f"{folder}: another process tunes in this folder: wait, or give another --out"
+    with locked(folder / ".lock", busy):
         account = Account(options.budget, *limits)
         cache = Cache(cache_directory()) if options.cached else None
         by_name = {task.name: task for task in tuned}
         evaluator = Evaluator(folder, by_name, cache, account, options.seed)
         return Searches(choices, baseline, evaluator, options.cost or "").run(file)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[Path]:
-    busy = f"{folder}: another process tunes in this folder: wait, or give another --out"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder / ".lock", busy):
-            yield folder
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written to: {error.strerror}") from error
 
 
 @dataclass

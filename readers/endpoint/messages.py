@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
@@ -15,17 +14,11 @@ from leporello.readers.prompting.reasoning import split_reasoning
 _REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """The parts of a message; the answer is None if it has no text, other parts may be empty."""
+def message_of(choice: Mapping[str, Any]) -> tuple[str | None, str, str]:
+    """Returns answer, reasoning and refusal of a choice, as chat or legacy completions have it.
 
-    answer: str | None
-    reasoning: str
-    refusal: str
-
-
-def message_of(choice: Mapping[str, Any]) -> Message:
-    """Returns the message of a choice, as chat or legacy completions have it."""
+    The answer is None if the message has no text; the others may be empty.
+    """
     message = choice.get("message")
     fields = message if isinstance(message, Mapping) else {"content": choice.get("text")}
     content, refusal = fields.get("content"), fields.get("refusal")
@@ -35,7 +28,7 @@ def message_of(choice: Mapping[str, Any]) -> Message:
     fields_of_reasoning.append("\n".join(_texts(content, ("thinking", "reasoning"))))
     reasoning = next(filter(None, fields_of_reasoning), thoughts)
     refusals = [refusal] if isinstance(refusal, str) else [*_texts(content, ("refusal",))]
-    return Message(answer if texts else None, reasoning, "".join(refusals))
+    return answer if texts else None, reasoning, "".join(refusals)
 
 
 def _texts(content: object, kinds: tuple[str, ...]) -> Iterator[str]:

@@ -116,26 +116,26 @@ def outcome_of(content: bytes, protocol: ServerProtocol) -> Outcome:
 
 
 def _outcome_of_choice(choice: Mapping[str, Any], usage: Usage | None) -> Outcome:
-    message, reason, error = message_of(choice), choice.get("finish_reason"), choice.get("error")
-    answer = None if message.answer is None else message.answer.strip()
+    text, reasoning, refusal = message_of(choice)
+    reason, error = choice.get("finish_reason"), choice.get("error")
+    answer = (text or "").strip()
     # A model may answer with nothing, unless something is missing.
-    is_unfinished = answer is None or reason in _CUT or message.reasoning
+    is_unfinished = text is None or reason in _CUT or reasoning
     if error or reason in _UNFINISHED:
         why = f": {_error_message(error, b'')}" if error else ""
         fault = f"the server broke the answer off (finish_reason {reason!r}){why}"
         return ResponseFault(fault, again=True, usage=usage)
     if reason == "content_filter":
         fault = "the server's content filter withheld the answer (finish_reason 'content_filter')"
-    elif message.refusal:
-        fault = f"the model refused: {_excerpt(message.refusal)}"
+    elif refusal:
+        fault = f"the model refused: {_excerpt(refusal)}"
     elif not answer and is_unfinished:
         spent = f" after {usage.output_tokens} tokens" if usage else ""
         fault = f"the server's answer has no text (finish_reason {reason!r}{spent})"
-        if reason == "length" or message.reasoning:
+        if reason == "length" or reasoning:
             fault += "; if the model reasons first, raise max_new_tokens"
     else:
-        reasoning = encodable(message.reasoning.strip())
-        return EndpointReply(encodable(answer or ""), usage, reasoning)
+        return EndpointReply(encodable(answer), usage, encodable(reasoning.strip()))
     return ResponseFault(fault, usage=usage)
 
 

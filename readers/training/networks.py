@@ -88,15 +88,14 @@ class BatchTrainer(Trainer):
         In training the Trainer sums these over a batch's micro-batches; in validation it averages
         over all micro-batches.
         """
-        if model.training:
-            parts, total = 1, num_items_in_batch
-        else:
-            parts, total = len(self._validation), self._validation_items
+        batches, total = 1, num_items_in_batch
+        if not model.training:
+            batches, total = len(self._validation), self._validation_items
         if "places" in inputs:
             inputs = self._fused(model, inputs)
         # The Trainer adds means: of two micro-batches, loss and gradient were twice too large, and
         # the limit of the gradient's norm then cut it. So each mean is weighted (decision 26).
-        share = _items(inputs) * parts / total
+        share = _items(inputs) * batches / total
         loss, outputs = super().compute_loss(model, inputs, return_outputs=True)
         return (loss * share, outputs) if return_outputs else loss * share
 

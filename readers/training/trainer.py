@@ -13,13 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
-from transformers import (
-    PrinterCallback,
-    ProgressCallback,
-    Trainer,
-    TrainingArguments,
-)
+from transformers import PrinterCallback, Trainer, TrainingArguments
 from transformers.integrations.integration_utils import TensorBoardCallback
 
 from leporello.core.errors import UserError
@@ -134,9 +128,7 @@ def _trainer(
             TensorBoardCallback(_writer(job.directory)),  # type: ignore[no-untyped-call]  # transformers leaves it so
         ],
     )
-    # Leporello draws the progress itself; theirs would print over it.
-    for noisy in (PrinterCallback, ProgressCallback):
-        trainer.remove_callback(noisy)
+    trainer.remove_callback(PrinterCallback)  # it would print over Leporello's progress
     return trainer
 
 
@@ -217,21 +209,15 @@ def _curve(history: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
 
 def _save(model: ModelToTune, settings: Training, checkpoint: Path, folder: Path) -> None:
     """Writes a checkpoint as a complete model, without training state, and with LoRA merged."""
-    if settings.lora_rank:
-        from peft import PeftModel
+    source = model.tokens.model if settings.lora_rank else str(checkpoint)
+    with _without_warnings():
+        network: Any = load_network(source, model.architecture, settings.seed, model.labels)
+        if settings.lora_rank:
+            from peft import PeftModel
 
-        network = load_network(model.tokens.model, model.architecture, settings.seed, model.labels)
-        with _without_warnings():
-            merged: Any = PeftModel.from_pretrained(network, str(checkpoint)).merge_and_unload()
-    else:
-        loader = getattr(transformers, model.architecture)
-        with quiet():
-            merged = loader.from_pretrained(
-                checkpoint, use_safetensors=True, trust_remote_code=False
-            )
-    # It was off for training only; without it a reader would generate each token from the start.
-    merged.config.use_cache = True
-    shutil.rmtree(folder, ignore_errors=True)
-    with quiet():
-        merged.save_pretrained(folder)
+            network = PeftModel.from_pretrained(network, str(checkpoint)).merge_and_unload()
+        # Off for training only: a reader would generate each token from the start.
+        network.config.use_cache = True
+        shutil.rmtree(folder, ignore_errors=True)
+        network.save_pretrained(folder)
         model.tokens.tokenizer.save_pretrained(folder)
