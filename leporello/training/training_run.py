@@ -131,7 +131,7 @@ class TrainingRun:
     ) -> None:
         """Saves the best checkpoint as the model, and the curves of all learning rates."""
         candidates = [
-            _Candidate(rate, checkpoint, self._score(rate, checkpoint, folder))
+            _ScoredCheckpoint(rate, checkpoint, self._score(rate, checkpoint, folder))
             for rate, result in results.items()
             for checkpoint in result.candidates
         ]
@@ -198,7 +198,7 @@ class TrainingRun:
 
 
 @dataclass(frozen=True)
-class _Candidate:
+class _ScoredCheckpoint:
     """A checkpoint that may become the model."""
 
     rate: float  # learning rate
@@ -206,7 +206,7 @@ class _Candidate:
     score: float | None  # score of the complete pipeline; None if losses choose the best
 
 
-def _rank(candidate: _Candidate) -> tuple[float, float]:
+def _rank(candidate: _ScoredCheckpoint) -> tuple[float, float]:
     """Returns a key that is lowest for the highest score, then for the lowest loss."""
     loss = candidate.checkpoint.loss
     # NaN counts as infinite: comparisons with it are false, so the order would decide.
