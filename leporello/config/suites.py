@@ -27,9 +27,7 @@ class SuiteColumn:
         shown: Scores that the column shows, in the paper's order, as `TASK:SCORE` for a score of
             another task; only `score` if left out. If `score` is not among them, it is their
             geometric mean.
-        examples: Number of examples of the paper's split; None if unknown.
-        in_files: Lowest and highest number of examples in the published files, where it differs
-            from the paper's.
+        examples: Number of examples in the published files of the paper's split; None if unknown.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _FORBID
@@ -38,7 +36,6 @@ class SuiteColumn:
     split: str = "test"
     shown: tuple[str, ...] = ()
     examples: int | None = None
-    in_files: tuple[int, int] | None = None
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:

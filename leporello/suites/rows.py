@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from leporello.config import Config
 from leporello.config.built_in import built_in_files
-from leporello.config.suites import Suite, SuiteColumn, added_settings
+from leporello.config.suites import Suite, added_settings
 from leporello.config.sweeps import label_of
 from leporello.core.hashing import differing_fields
 from leporello.jobs.manifest import readers_of
@@ -63,12 +63,6 @@ def name_of(suite: Suite, row: str, cell: Cell, built_in: Config, own: Config) -
     return f"{row} [{'; '.join(filter(None, (reader, changed)))}]"
 
 
-def is_of_files(column: SuiteColumn, cell: Cell) -> bool:
-    """Returns whether a cell has all examples of published files that differ from the paper."""
-    low, high = column.in_files or (1, 0)
-    return not cell.limited and low <= cell.examples <= high
-
-
 def notes_of(
     suite: Suite,
     rows: Sequence[TableRow],
@@ -98,7 +92,6 @@ def notes_of(
             yield from (f"{cell} is not finished, and is not averaged" for cell in partial)
     if any(not entry.whole for row in rows for entry in row.parts.values()):
         yield "*: not the paper's complete test set; see splits and numbers of examples below"
-    yield from _of_files(suite, rows)
     yield from dict.fromkeys(
         f"{cell.name}: {cell.unscored} of {cell.examples} examples have no usable reference, and"
         " are in no mean"
@@ -134,16 +127,3 @@ def _settings(suite: Suite, rows: Sequence[TableRow]) -> Iterator[str]:
 
 def _cells(row: TableRow) -> list[Cell]:
     return [cell for entry in row.parts.values() for cell in entry.cells if cell]
-
-
-def _of_files(suite: Suite, rows: Sequence[TableRow]) -> Iterator[str]:
-    """Yields the numbers of examples of published files that differ from the paper."""
-    counts = {
-        (name, entry.cells[0].examples): None
-        for row in rows
-        for name, entry in row.parts.items()
-        if entry.cells[0] and is_of_files(suite.columns[name], entry.cells[0])
-    }
-    for name, count in counts:
-        of_paper = suite.columns[name].examples
-        yield f"{name}: the published files have {count:,} examples, in the paper {of_paper:,}"

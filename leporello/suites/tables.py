@@ -18,7 +18,7 @@ from leporello.suites.cells import (
     cells_of,
     published_of,
 )
-from leporello.suites.rows import Entry, TableRow, is_of_files, name_of, notes_of
+from leporello.suites.rows import Entry, TableRow, name_of, notes_of
 
 # Our rows are named after a row of the suite; a changed pipeline has a row with another name.
 _Row: TypeAlias = tuple[str, str]
@@ -127,10 +127,10 @@ def _entry(column: SuiteColumn, cells: Sequence[Cell | None]) -> Entry:
 
 
 def _is_whole(column: SuiteColumn, cell: Cell) -> bool:
-    """Returns whether a cell has all examples of the paper, or of the files that it published."""
+    """Returns whether a cell has all examples of the published files."""
     if cell.unscored or column.examples is None:
         return not (cell.unscored or cell.limited)
-    return cell.examples == column.examples or is_of_files(column, cell)
+    return cell.examples == column.examples
 
 
 def _table(

@@ -9,12 +9,13 @@ import dataclasses
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from leporello.core.protocols import MetricEntry
-from leporello.core.records import Document, Example, Section
+from leporello.core.records import Document, Example, Section, Span
 from leporello.loaders.files import load
 from leporello.metrics import check_metrics
 from leporello.tasks.jsonl.schema import Row, RowError, decode, located, validated
@@ -49,9 +50,7 @@ class Sample:
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """Ids of the questions whose evidence is not in this Python's reference."""
-        ids = tuple(
-            row.id for document, rows in _by_document() for row in rows if not _fits(row, document)
-        )
+        ids = tuple(row.id for row, _, evidence in _rows() if evidence is None)
         if ids:
             logger.warning(
                 "task Sample: %d questions are skipped, because this Python's language reference"
@@ -63,44 +62,39 @@ class Sample:
 
     def examples(self) -> Iterator[Example]:
         """Yields the examples, grouped by document."""
-        for document, rows in _by_document():
-            for row in rows:
-                if row.id not in self.left_out:
-                    yield Example(
-                        row.id,
-                        document,
-                        row.question,
-                        references=tuple(row.references),
-                        evidence=located(row.evidence, document),
-                        instruction=_INSTRUCTION,
-                        headers=_HEADERS,
-                    )
+        _ = self.left_out  # warns once
+        for row, document, evidence in _rows():
+            if evidence is not None:
+                yield Example(
+                    row.id,
+                    document,
+                    row.question,
+                    references=tuple(row.references),
+                    evidence=evidence,
+                    instruction=_INSTRUCTION,
+                    headers=_HEADERS,
+                )
 
     def __len__(self) -> int:
-        return sum(len(rows) for _, rows in _by_document()) - len(self.left_out)
+        return sum(evidence is not None for _, _, evidence in _rows())
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the three documents and their questions."""
         digest = hashlib.sha256()
-        for document, rows in _by_document():
-            digest.update(document.sha256.encode())
-            for row in rows:
-                digest.update(row.model_dump_json().encode())
+        for row, document, _ in _rows():
+            digest.update(document.sha256.encode() + row.model_dump_json().encode())
         return digest.hexdigest()
 
 
-def _by_document() -> Iterator[tuple[Document, list[Row]]]:
+def _rows() -> Iterator[tuple[Row, Document, tuple[Span, ...] | None]]:
+    """Yields rows with their documents, and their evidence if it is in the document."""
     for name, read in _DOCUMENTS.items():
-        lines = (_FOLDER / f"{name}.questions.jsonl").read_bytes().splitlines()
-        yield read(), [validated(decode(line)) for line in lines if line.strip()]
-
-
-def _fits(row: Row, document: Document) -> bool:
-    try:
-        located(row.evidence, document)
-    except RowError:
-        return False
-    return True
+        document = read()
+        for line in (_FOLDER / f"{name}.questions.jsonl").read_bytes().splitlines():
+            row, evidence = validated(decode(line)), None
+            with suppress(RowError):
+                evidence = located(row.evidence, document)
+            yield row, document, evidence
 
 
 def _story() -> Document:
