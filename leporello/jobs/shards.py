@@ -11,10 +11,9 @@ from typing import Any, Self
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Sharded, Task
-from leporello.core.records import JSON, DocumentRows, Example
+from leporello.core.records import DocumentRows, Example
 from leporello.engine.selection import by_document
 from leporello.engine.task_examples import checked, examples_of, task_errors
-from leporello.tasks.layouts import cached_documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +77,16 @@ def _limited(layout: Iterable[DocumentRows], limit: int | None) -> Iterator[Docu
         yield document
 
 
-def layout_of(task: Task, name: str, key: JSON = None) -> Iterator[DocumentRows]:
+def layout_of(task: Task, name: str) -> Iterator[DocumentRows]:
     """Yields the layout of any task.
 
     A task that is not `Sharded` is iterated, which opens all of its documents and checks that ids
-    are unique. Its complete layout is cached under `key`, JSON that determines the examples.
+    are unique.
     """
     if not _is_sharded(task):
-        documents = (
-            DocumentRows(len(group), len(group[0].document.text.encode(errors="surrogatepass")))
-            for _, group in by_document(examples_of(task, name))
-        )
-        yield from documents if key is None else cached_documents(key, documents)
+        for _, group in by_document(examples_of(task, name)):
+            size = len(group[0].document.text.encode(errors="surrogatepass"))
+            yield DocumentRows(len(group), size)
         return
     sharded: Any = task
     with task_errors(name):

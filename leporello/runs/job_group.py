@@ -166,7 +166,7 @@ class JobGroup:
 
     def _shards(self) -> Iterator[Shard]:
         job, limits = self.jobs[0], self.context.limits
-        layout = layout_of(job.source, job.task.name, key=job.signature["data"])
+        layout = layout_of(job.source, job.task.name)
         return cut(layout, limits.shard_examples, limits.shard_bytes, self.context.limit)
 
     def _record(self, result: ShardResult) -> None:

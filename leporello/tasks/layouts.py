@@ -85,20 +85,16 @@ def cached_layout(
     path = _path(key)
     if path and (layout := _read(path)):
         return layout
+    examples = size = checksum = 0
     with _new(path) as file:
-        for _ in _appended(file, documents(partial(_append, file))):
-            pass
+        for document in documents(partial(_append, file)):
+            line = _line([document.examples, document.bytes, document.rows])
+            _append(file, line)
+            examples += document.examples
+            size += len(line)
+            checksum = zlib.crc32(line, checksum)
+        _append(file, _line({"examples": examples, "bytes": size, "crc32": checksum}))
         return Layout(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-
-
-def cached_documents(key: JSON, documents: Iterable[DocumentRows]) -> Iterator[DocumentRows]:
-    """Yields the documents of a layout, or these, cached unless the caller stops early."""
-    path = _path(key)
-    if path and (layout := _read(path)):
-        yield from layout
-        return
-    with _new(path) as file:
-        yield from _appended(file, documents)
 
 
 def _path(key: JSON) -> Path | None:
@@ -117,19 +113,6 @@ def _read(path: Path) -> Layout | None:
             os.utime(path)
         return layout
     return None
-
-
-def _appended(file: IO[bytes], documents: Iterable[DocumentRows]) -> Iterator[DocumentRows]:
-    """Yields documents after writing them to a file, and finally writes the last line."""
-    examples = size = checksum = 0
-    for document in documents:
-        line = _line([document.examples, document.bytes, document.rows])
-        _append(file, line)
-        yield document
-        examples += document.examples
-        size += len(line)
-        checksum = zlib.crc32(line, checksum)
-    _append(file, _line({"examples": examples, "bytes": size, "crc32": checksum}))
 
 
 @contextmanager

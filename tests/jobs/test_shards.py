@@ -280,19 +280,6 @@ def test_a_plug_in_is_iterated_once() -> None:
     assert len(passes) == 3
 
 
-def test_the_layout_of_a_plug_in_is_cached_under_its_key() -> None:
-    """A complete pass serves all runs on the same data."""
-    task = Stories()
-    assert next(layout_of(task, "t", ["stories", 1])).examples == task.questions[0]
-    layout = [*layout_of(task, "t", ["stories", 1])]
-    assert [(d.examples, d.rows) for d in layout] == [(n, None) for n in task.questions]
-    assert layout[2].bytes == len("story 2 é".encode()) * 2
-    unreadable = type("Unreadable", (Stories,), {"examples": forbidden})()
-    assert [*layout_of(unreadable, "t", ["stories", 1])] == layout
-    with pytest.raises(UserError, match="called"):
-        [*layout_of(unreadable, "t", ["stories", 2])]
-
-
 def test_a_plug_in_may_override_only_the_examples(tmp_path: Path) -> None:
     """The inherited `layout` would contain the documents that it omits."""
 

@@ -9,7 +9,6 @@ import dataclasses
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -50,7 +49,7 @@ class Sample:
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """Ids of the questions whose evidence is not in this Python's reference."""
-        ids = tuple(row.id for row, _, evidence in _rows() if evidence is None)
+        ids = tuple(row.id for row, _, evidence in self._rows if evidence is None)
         if ids:
             logger.warning(
                 "task Sample: %d questions are skipped, because this Python's language reference"
@@ -63,7 +62,7 @@ class Sample:
     def examples(self) -> Iterator[Example]:
         """Yields the examples, grouped by document."""
         _ = self.left_out  # warns once
-        for row, document, evidence in _rows():
+        for row, document, evidence in self._rows:
             if evidence is not None:
                 yield Example(
                     row.id,
@@ -76,25 +75,30 @@ class Sample:
                 )
 
     def __len__(self) -> int:
-        return sum(evidence is not None for _, _, evidence in _rows())
+        return sum(evidence is not None for _, _, evidence in self._rows)
 
     def fingerprint(self) -> str:
         """Returns the SHA-256 of the three documents and their questions."""
         digest = hashlib.sha256()
-        for row, document, _ in _rows():
+        for row, document, _ in self._rows:
             digest.update(document.sha256.encode() + row.model_dump_json().encode())
         return digest.hexdigest()
 
+    @cached_property
+    def _rows(self) -> list[tuple[Row, Document, tuple[Span, ...] | None]]:
+        """Rows with their documents, and their evidence if it is in the document."""
+        return [*_read()]
 
-def _rows() -> Iterator[tuple[Row, Document, tuple[Span, ...] | None]]:
-    """Yields rows with their documents, and their evidence if it is in the document."""
+
+def _read() -> Iterator[tuple[Row, Document, tuple[Span, ...] | None]]:
     for name, read in _DOCUMENTS.items():
         document = read()
         for line in (_FOLDER / f"{name}.questions.jsonl").read_bytes().splitlines():
-            row, evidence = validated(decode(line)), None
-            with suppress(RowError):
-                evidence = located(row.evidence, document)
-            yield row, document, evidence
+            row = validated(decode(line))
+            try:
+                yield row, document, located(row.evidence, document)
+            except RowError:
+                yield row, document, None
 
 
 def _story() -> Document:
