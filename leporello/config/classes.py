@@ -12,8 +12,6 @@ from leporello.core.protocols import KINDS, Kind
 _POSITIONAL = {
     "statistics": ("prediction", "example"),
     "aggregate": ("statistics",),
-    "track": ("job", "project"),
-    "section": ("data",),
 }
 # Signatures, for messages, of methods that take either questions or examples.
 _EITHER = {

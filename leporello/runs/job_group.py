@@ -1,12 +1,10 @@
 """Runs pipelines with the same task and readers together over one stream of shards."""
 
 import json
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 from leporello.config import PipelineSpec
@@ -36,8 +34,6 @@ from leporello.jobs.results import Result, Summary
 from leporello.jobs.shards import Shard, cut, layout_of
 from leporello.models.locate import size
 from leporello.runs.later import LaterMetrics
-
-_log = logging.getLogger("leporello")
 
 
 def job_groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
@@ -207,21 +203,7 @@ class JobGroup:
     # -- results -------------------------------------------------------------------------------
 
     def _result(self, index: int) -> Result:
-        """Returns the result of a job, for at most as many examples as the limit."""
-        result, limit = self._result_of_all(index), self.context.limit
-        if limit is None or result.examples <= limit or self.stopped:
-            return result
-        job, files = self.jobs[index], self.files[index]
-        summary = Summary(metrics_of(job.metrics), job.pipeline.tuned_on)
-        for example in islice(files.statistics(), limit):
-            summary.add(example)
-        _log.warning(
-            "%s: scores the first %d of %d finished examples (--limit); %s has all of them",
-            job.name, limit, result.examples, files.folder,
-        )  # fmt: skip
-        return self._summarised(index, summary)
-
-    def _result_of_all(self, index: int) -> Result:
+        """Returns the result of all finished examples of a job, even if they exceed the limit."""
         job, files = self.jobs[index], self.files[index]
         if files.is_complete(self.context.limit):
             return Result.from_row(files.read(METRICS_FILE))
@@ -237,21 +219,17 @@ class JobGroup:
         limit, expected = self.context.limit, self._expected
         if limit is not None and expected is not None and expected < limit:
             limit = None  # the data have fewer examples
-        result = self._summarised(index, summary)
-        files.write_metrics(result.row(), limit=limit, complete=complete)
-        if self._shares[index].examples:
-            write_json(files.folder / "timings.json", self._timings(index))
-        return result
-
-    def _summarised(self, index: int, summary: Summary) -> Result:
-        job = self.jobs[index]
-        return summary.result(
+        result = summary.result(
             job.pipeline.name,
             job.task.name,
             sees_gold=any(map(sees_gold, self._stages[index].all())),
             normalised=job.pipeline.normalised and normalizer_of(job.source) is not None,
             reader=readers_of(job.pipeline.resolved()),
         )
+        files.write_metrics(result.row(), limit=limit, complete=complete)
+        if self._shares[index].examples:
+            write_json(files.folder / "timings.json", self._timings(index))
+        return result
 
     def _is_complete(self, index: int) -> bool:
         finished = self._finished[index]
