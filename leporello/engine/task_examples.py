@@ -1,11 +1,10 @@
 """Checks the examples and metrics of tasks, which may be plug-ins."""
 
-import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import TypeAlias
 
+from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import UserError
 from leporello.core.protocols import MetricEntry, Task
 from leporello.core.records import Document, Example, Span
@@ -16,18 +15,9 @@ Normalizer: TypeAlias = Callable[[str, Example], str]
 _TEXTS = ("headers", "choices", "references")
 
 
-@contextmanager
-def task_errors(name: str) -> Generator[None]:
+def task_errors(name: str) -> AbstractContextManager[None]:
     """Turns errors of a task into a `UserError` that names the task and the line."""
-    try:
-        yield
-    except UserError:
-        raise
-    except (Exception, SystemExit) as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        line = f"{Path(last.filename).name}:{last.lineno}"
-        reason = f"{type(error).__name__}: {error}"
-        raise UserError(f"task {name!r} failed ({line}): {reason}") from error
+    return user_code_errors(f"task {name!r}")
 
 
 def checked_metrics(task: Task) -> tuple[MetricEntry, ...]:

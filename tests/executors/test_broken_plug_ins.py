@@ -231,8 +231,8 @@ RAISED = {
     "loader": {
         "text": "Loader.load returned 'Some bad words.'; it must return a Document",
         "place": "among its places, which is outside its text of 15 characters",
-        "raises": "Loader.load failed (plug.py:",
-        "sys.exit": "): SystemExit: 0",
+        "raises": "Loader.load failed: ",
+        "sys.exit": "Loader.load failed: SystemExit: 0",
     },
 }  # fmt: skip
 # Faults that need a worker process, which is used in spite of --workers 0.

@@ -2,13 +2,13 @@
 
 import dataclasses
 import inspect
-import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import cache, partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar
 
+from leporello.core.environment.user_code import user_code_errors
 from leporello.core.errors import ReadError, UserError
 from leporello.core.protocols import Batching, ChecksFiles, Chunker, Combiner, Loader
 from leporello.core.records import (
@@ -238,16 +238,8 @@ _KINDS = {"sections": Section, "parts": Span, "places": Place, "losses": Loss, "
 def load_with(loader: Loader, path: Path) -> Document:
     """Returns a file as a document, read by a plug-in's loader; raises UserError if that fails."""
     name = f"{type(loader).__name__}.load"
-    try:
+    with user_code_errors(f"{path}: {name}", MemoryError, TimeoutError):
         document = loader.load(path)
-    except (UserError, MemoryError, TimeoutError, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # SystemExit too
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        line = f"{Path(last.filename).name}:{last.lineno}"
-        raise UserError(
-            f"{path}: {name} failed ({line}): {type(error).__name__}: {error}"
-        ) from error
     # Checked like the results of stages: a wrong span would fail only in a later stage.
     if problem := next(_problems(document), ""):
         raise UserError(f"{path}: {name} returned {problem}")

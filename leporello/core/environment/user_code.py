@@ -38,7 +38,7 @@ def user_code_errors(source: str, *passed: type[Exception]) -> Generator[None]:
     try:
         yield
     except BaseException as error:
-        if isinstance(error, (UserError, *passed)) or process.is_interrupt(error):
+        if isinstance(error, (UserError, GeneratorExit, *passed)) or process.is_interrupt(error):
             raise
         raise UserError(redact(f"{source} failed: {describe_error(error)}")) from None
 
