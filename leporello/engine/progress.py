@@ -36,20 +36,18 @@ class ProgressCounts:
     documents: int = 0  # number of documents, counted once per pipeline
     examples: int = 0
     failed: int = 0
-    tokens: int = 0  # number of tokens that readers read and generated
     reading: int = 0  # number of reads without a reply
 
 
 @dataclass
 class Progress:
-    """Counts documents, examples and tokens, and updates the display."""
+    """Counts documents and examples, and updates the display."""
 
     title: str
     examples: int | None = None  # number of examples; None if the task does not know it
     documents: int = 0  # number of documents processed so far
     finished: int = 0  # number of examples finished so far, including failed ones
     failed: int = 0  # number of examples that failed so far
-    read_tokens: int = 0  # number of tokens that readers of all pipelines read and generated so far
     _waiting: int = 0
     _started: float = field(default_factory=monotonic)
 
@@ -78,7 +76,6 @@ class Progress:
         self.documents += counts.documents
         self.finished += counts.examples
         self.failed += counts.failed
-        self.read_tokens += counts.tokens
         # The latest number, not a sum: it describes a state, and workers report it again and again.
         self._waiting = counts.reading
         self._update(counts.examples)
@@ -86,9 +83,8 @@ class Progress:
     def _update(self, advance: int) -> None:
         if not self._display:
             return
-        seconds = monotonic() - self._started
-        rates = {"examples/s": self.finished / seconds, "tokens/s": self.read_tokens / seconds}
-        counts = [f"{rate:,.3g} {unit}" for unit, rate in rates.items() if rate]
+        rate = self.finished / (monotonic() - self._started)
+        counts = [f"{rate:,.3g} examples/s"] * bool(rate)
         # Until the first example is finished, documents show that selecting makes progress.
         counts += [counted(self.documents, "document")] * bool(self.documents and not self.finished)
         counts += [f"reading {counted(self._waiting, 'input')}"] * bool(self._waiting)
@@ -109,7 +105,6 @@ class Listener:
         self.report, self._check, self._every = report, check, every
         self.cancelled = False
         self._counts, self._reported = ProgressCounts(), 0.0
-        self._tokens: dict[int, int] = {}
 
     def cancel(self) -> None:
         """Stops an engine before its next read."""
@@ -138,12 +133,8 @@ class Listener:
         self._counts.reading = reads
         self.flush(self._every)
 
-    def has_read(self, statistics: ReadStatistics) -> None:
+    def has_read(self, statistics: ReadStatistics) -> None:  # noqa: ARG002 -- for `serve`
         """Called after a reader has read a batch, with its statistics so far."""
-        # Statistics are sums since the start, so only the increase is counted.
-        tokens = statistics.input_tokens + statistics.output_tokens
-        self._counts.tokens += tokens - self._tokens.get(id(statistics), 0)
-        self._tokens[id(statistics)] = tokens
         self._counts.reading = 0
 
     def flush(self, after: float = 0.0) -> None:
