@@ -26,7 +26,10 @@ from leporello.core.errors import counted
 if TYPE_CHECKING:
     from leporello.core.table import ResultTable
 
-Format = Literal["table", "markdown", "csv", "json", "latex"]
+Format = Annotated[
+    Literal["table", "markdown", "csv", "json", "latex", "html"],
+    typer.Option("--format", help="Print this format."),
+]
 Baseline = Annotated[
     str,
     typer.Option(
@@ -56,7 +59,7 @@ def compare(
         int, typer.Option("--samples", min=100, help="Resample this many times.")
     ] = 10_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Resample with this random seed.")] = 0,
-    form: Annotated[Format, typer.Option("--format", help="Print this format.")] = "table",
+    form: Format = "table",
     everything: Annotated[
         bool,
         typer.Option("--all", help="Print tables of all differences, confidence, coverage, cost."),
@@ -90,7 +93,7 @@ def _print_tables(
         print_json(value)
     elif form == "csv":
         typer.echo(csv_of(rows), nl=False)
-    elif form in ("table", "terminal"):
+    elif form == "table":
         comparison(stdout(), texts)
     else:
         write = {"markdown": markdown, "latex": latex, "html": html}[form]
@@ -144,10 +147,7 @@ def table(
         ),
     ] = "",
     config: ConfigFiles = None,
-    form: Annotated[
-        Literal["terminal", "markdown", "latex", "csv", "html", "json"],
-        typer.Option("--format", help="Print this format."),
-    ] = "terminal",
+    form: Format = "table",
 ) -> None:
     """Print the table of a paper: published scores, and the scores of finished runs beside them."""
     from leporello.config.suite_files import suite_named

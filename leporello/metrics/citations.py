@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from leporello.core.protocols import Positive, Role
+from leporello.core.protocols import Role
 from leporello.core.records import Asking, Example, Output, Prediction, Read
 from leporello.metrics.own import MetricError
 from leporello.metrics.protocol import Averaged, Statistics
@@ -17,6 +17,8 @@ from leporello.text.sentences import sentence_spans
 CHECK = "Does the text say so? Answer with one of the choices."
 _MARK = re.compile(r"\s?\[(\d{1,4})\]")
 _FULL = 100.0
+_MOST = 3  # citations per sentence
+_LABELS = ("Entailment", "Contradiction", "Not mentioned")
 
 # A sentence without its marks, and the texts that it cites; None if a number has no hit.
 _Sentence = tuple[str, tuple[str, ...] | None]
@@ -26,32 +28,28 @@ _Sentence = tuple[str, tuple[str, ...] | None]
 class Citations(Averaged):
     """Citation recall and precision, and claim recall, of ALCE, each 0 to 100.
 
-    A sentence cites hits by rank, such as `[1][2]`; in an answer without marks, each sentence cites
-    the best `most` hits. `citations` is the share of sentences that their cited texts together
-    entail. `citation_precision` is the share of citations that are needed: the cited text entails
-    the sentence alone, or the other cited texts do not entail it; a sentence that is not entailed
-    has no needed citation. `claim_recall` is the share of claims that the answer entails: `claims`
-    in the example's metadata, or the sentences of the first reference.
+    A sentence cites hits by rank, such as `[1][2]`, of which the first three count; in an answer
+    without marks, each sentence cites the best three hits. `citations` is the share of sentences
+    that their cited texts together entail. `citation_precision` is the share of citations that are
+    needed: the cited text entails the sentence alone, or the other cited texts do not entail it; a
+    sentence that is not entailed has no needed citation. `claim_recall` is the share of claims that
+    the answer entails: `claims` in the example's metadata, or the sentences of the first reference.
 
     Source: Gao et al., "Enabling Large Language Models to Generate Text with Citations", EMNLP
     2023, and `compute_autoais` and `compute_claims` of its official `eval.py`.
 
     Attributes:
         role: Role of the reader that decides whether sentences follow from a text.
-        most: Number of citations per sentence that count, from the first.
-        labels: Labels that the reader chooses from; the first label is entailment.
     """
 
     name = "citations"
 
     role: Role = "judge"
-    most: Positive = 3
-    labels: tuple[str, ...] = ("Entailment", "Contradiction", "Not mentioned")
 
     @cached_property
     def signature(self) -> str:
         """Options of the computation."""
-        options = f"role:{self.role}|most:{self.most}|labels:{','.join(self.labels)}"
+        options = f"role:{self.role}|most:{_MOST}|labels:{','.join(_LABELS)}"
         return f"citations|{options}|average:mean|version:1"
 
     def measured(self, text: str, example: Example) -> Statistics:  # noqa: ARG002 -- as all metrics
@@ -97,18 +95,17 @@ class Citations(Averaged):
             numbers = [int(number) for number in _MARK.findall(text[start:end])]
             are_valid = all(0 < number <= len(hits) for number in numbers)
             texts = [hits[number - 1] for number in numbers] if are_valid and marked else hits
-            cites = tuple(dict.fromkeys(texts))[: self.most]
+            cites = tuple(dict.fromkeys(texts))[:_MOST]
             sentence = _MARK.sub("", text[start:end]).strip()
             if sentence:
                 sentences.append((sentence, cites if are_valid else None))
         return sentences
 
     def _read(self, texts: tuple[str, ...], sentence: str) -> Read:
-        return Read(texts, sentence, CHECK, self.labels, role=self.role)
+        return Read(texts, sentence, CHECK, _LABELS, role=self.role)
 
     def _entailed(self, outputs: Sequence[Output]) -> list[bool]:
-        label = self.labels[0].casefold()
-        return [output.text.strip().casefold() == label for output in outputs]
+        return [output.text.strip().casefold() == _LABELS[0].casefold() for output in outputs]
 
 
 def _claims(example: Example) -> list[str]:

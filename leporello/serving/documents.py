@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from leporello.core.coverage import Span, loss_lines
@@ -22,7 +22,7 @@ from leporello.runs.ask import Answer, Session
 from leporello.serving.access import limited
 from leporello.serving.blocks import Block, blocks
 from leporello.serving.marks import cells, ranges, separators
-from leporello.serving.tools import as_utf8, name_of
+from leporello.serving.tools import Reply, name_of
 from leporello.text.sentences import sentence_starts
 
 _PIECE = 20_000  # characters of text per response
@@ -32,7 +32,7 @@ _START = attrgetter("start")
 _MARGIN = re.compile(r"[\x00-\x1f\x7f/\\]+")
 
 
-class DocumentEntry(BaseModel):
+class DocumentEntry(Reply):
     """An open document."""
 
     number: int = Field(description="Number of the document in requests.")
@@ -75,9 +75,9 @@ class OpenDocuments:
         document = session.document
         return DocumentEntry(
             number=number,
-            name=as_utf8(document.id),
+            name=document.id,
             length=len(document.text),
-            notes=[*map(as_utf8, (*document.notes, *loss_lines(document.losses)))],
+            notes=[*document.notes, *loss_lines(document.losses)],
             follows_up=session.follows_up,
             pdfs=[(start, end) for start, end, _ in self._pdfs(number)],
         )

@@ -12,15 +12,16 @@ from pydantic import BaseModel
 
 from leporello.core import __version__
 from leporello.core.errors import UserError
+from leporello.core.files import in_utf8
 from leporello.runs.ask import Session
-from leporello.serving.tools import TOOLS, as_utf8, parameters_of, purpose_of
+from leporello.serving.tools import TOOLS, parameters_of, purpose_of
 
 _ONLY_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
 def mcp_server(session: Session) -> MCPServer:
     """Returns a server with tools for one document; its method `run` serves until input ends."""
-    name, length = as_utf8(session.document.id), len(session.document.text)
+    name, length = in_utf8(session.document.id), len(session.document.text)
     server = MCPServer(
         "leporello",
         version=__version__,

@@ -8,10 +8,11 @@ from dataclasses import asdict
 from inspect import Parameter, getdoc, signature
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from leporello.core.calls.answers import Certainty
 from leporello.core.coverage import ledger_line, loss_lines
+from leporello.core.files import in_utf8
 from leporello.core.members import member_at
 from leporello.core.records import Coverage, Document, Member, Place, Section, Span
 from leporello.engine.progress import Listener
@@ -32,7 +33,16 @@ Like = Annotated[str, Field(description="Text that names must contain.", max_len
 Entries = Annotated[int, Field(description="Maximum number of entries.", ge=1, le=2_000)]
 
 
-class Stretch(BaseModel):
+class Reply(BaseModel):
+    """Data for HTTP and MCP, whose JSON must be UTF-8; files with broken encodings are not."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_utf8(cls, fields: Any) -> Any:  # noqa: ANN401 -- as pydantic
+        return in_utf8(fields)
+
+
+class Stretch(Reply):
     """A range of characters in the document, and its place."""
 
     start: int = Field(description="First character, starting at 0.")
@@ -49,7 +59,7 @@ class FoundPassage(Stretch):
     kind: str = Field(description="Origin of the text: verbatim, summary, context.")
 
 
-class LedgerReply(BaseModel):
+class LedgerReply(Reply):
     """Coverage of the file: the reader can only answer from the text that it read."""
 
     document: int = Field(description="Characters of the document's text.")
@@ -58,7 +68,7 @@ class LedgerReply(BaseModel):
     told: list[str] = Field(description="The coverage in sentences, and content that is not text.")
 
 
-class AnswerReply(BaseModel):
+class AnswerReply(Reply):
     """An answer with its sources."""
 
     answer: str = Field(description="The answer, or a sentence that the document has none.")
@@ -74,7 +84,7 @@ class AnswerReply(BaseModel):
     ledger: LedgerReply
 
 
-class PassagesReply(BaseModel):
+class PassagesReply(Reply):
     """Passages that no model has read."""
 
     passages: list[FoundPassage] = Field(description="Passages, best first.")
@@ -89,7 +99,7 @@ class OutlineEntry(Stretch):
     level: int = Field(description="Depth: 0 for a file, 1 for its top headings.")
 
 
-class OutlineReply(BaseModel):
+class OutlineReply(Reply):
     """Outline of the document."""
 
     name: str = Field(description="Name of the document.")
@@ -103,13 +113,13 @@ def ask(session: Session, question: Question, most: Most = 5) -> AnswerReply:
     [answer] = session.answers([question], Listener())
     document = answer.document
     return AnswerReply(
-        answer=as_utf8(answer.told),
+        answer=answer.told,
         found=answer.found,
         certainty=answer.certainty,
         stands=[Stretch(**_range_fields(document, span)) for span in answer.spans[:most]],
         passages=[*map(_found_passage, answer.passages[:most])],
         more_passages=max(0, len(answer.passages) - most),
-        notes=[*map(as_utf8, answer.notes)],
+        notes=[*answer.notes],
         cost=answer.cost,
         ledger=_ledger(document, answer.coverage),
     )
@@ -148,9 +158,9 @@ def outline(session: Session, like: Like = "", most: Entries = 200) -> OutlineRe
     matches = [(name, item) for name, item in pairs if like.casefold() in name.casefold()]
     matches.sort(key=lambda pair: (pair[1].start, -pair[1].end))
     return OutlineReply(
-        name=as_utf8(document.id),
+        name=document.id,
         entries=[
-            OutlineEntry(**_range_fields(document, item), name=as_utf8(name), level=_level(item))
+            OutlineEntry(**_range_fields(document, item), name=name, level=_level(item))
             for name, item in matches[:most]
         ],
         more_entries=max(0, len(matches) - most),
@@ -189,8 +199,8 @@ def _found_passage(passage: CitedPassage, longest: int = _LONGEST) -> FoundPassa
     return FoundPassage(
         start=span.start,
         end=span.end,
-        place=as_utf8(passage.place),
-        text=as_utf8(passage.text[:longest]),
+        place=passage.place,
+        text=passage.text[:longest],
         score=passage.score,
         read=passage.read,
         kind=passage.kind,
@@ -199,7 +209,7 @@ def _found_passage(passage: CitedPassage, longest: int = _LONGEST) -> FoundPassa
 
 def _range_fields(document: Document, item: Span | Member | Place | Section) -> dict[str, Any]:
     place = cited(document, Span(item.start, item.end))
-    return {"start": item.start, "end": item.end, "place": as_utf8(place)}
+    return {"start": item.start, "end": item.end, "place": place}
 
 
 def _ledger(document: Document, coverage: Coverage) -> LedgerReply:
@@ -208,11 +218,5 @@ def _ledger(document: Document, coverage: Coverage) -> LedgerReply:
         document=coverage.document,
         selected=coverage.selected,
         read=coverage.read,
-        told=[*map(as_utf8, (*sentences, *document.notes))],
+        told=[*sentences, *document.notes],
     )
-
-
-def as_utf8(text: str) -> str:
-    """Returns a text in which `?` replaces lone surrogates, which UTF-8 cannot encode."""
-    # Files with broken encodings have them, and JSON over HTTP and MCP must be UTF-8.
-    return text.encode("utf-8", "replace").decode()

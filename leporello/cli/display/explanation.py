@@ -19,7 +19,7 @@ from leporello.cli.display import excerpt
 from leporello.cli.display.answer import show_items
 from leporello.cli.display.tables import show_table
 from leporello.core.calls.answers import items_of, way_of
-from leporello.core.coverage import ledger_line, loss_lines
+from leporello.core.coverage import ledger_line, loss_lines, overlap
 from leporello.core.errors import counted
 from leporello.core.passages import Passage, derivation, reading_text
 from leporello.core.records import Example, Span
@@ -123,10 +123,10 @@ def _hits(console: Console, explanation: Explanation) -> None:
     prediction, document = explanation.prediction, explanation.example.document
     hits = zip(cited_passages(document, prediction), prediction.hit_spans, strict=True)
     for rank, (hit, spans) in enumerate(islice(hits, _HITS_SHOWN)):
-        has_proof = _touches(gold, spans)
+        has_proof = overlap(gold, spans)
         marks = f"[bold green]{explanation.fate.gold}[/bold green] " if has_proof else ""
-        unread = _REPRESENTED if _touches(prediction.stood_for, spans) else _UNREAD
-        marks += "[green]read[/green]" if _touches(prediction.read, spans) else unread
+        unread = _REPRESENTED if overlap(prediction.stood_for, spans) else _UNREAD
+        marks += "[green]read[/green]" if overlap(prediction.read, spans) else unread
         marks += "" if hit.kind == "verbatim" else f" {hit.kind}"
         place = escape(hit.place)
         console.print(f"  hit {rank + 1}  {hit.score:.3g}  {marks}  {place}", soft_wrap=True)
@@ -190,10 +190,6 @@ def _proof(example: Example) -> list[Span]:
     """Returns all spans that prove the answer, alone or with others."""
     gold = gold_of(example)
     return sorted({s for spans in gold.alternatives for s in spans}) if gold else []
-
-
-def _touches(first: Sequence[Span], second: Sequence[Span]) -> bool:
-    return any(a.overlaps(b.start, b.end) for b in second for a in first)
 
 
 def _more(console: Console, count: int, noun: str) -> None:
