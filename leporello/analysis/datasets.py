@@ -3,7 +3,6 @@
 import math
 import re
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +16,6 @@ from leporello.core.calls.answers import as_text
 from leporello.core.records import Document, Example
 from leporello.engine.task_examples import examples_of
 
-BINS = 20
 _TAIL = 0.05
 
 
@@ -62,7 +60,6 @@ class Spread:
 
     words: Distribution | None  # in words, as in the paper; None if nothing could be measured
     shares: Distribution | None  # deviations as shares of the document's length, 0 to 0.5
-    histogram: tuple[int, ...]  # numbers of shares in 20 bins of equal width
     pairs: int  # number of documents with an output
     unmeasured: int  # number of these with fewer than two of the output's bigrams in the document
 
@@ -122,10 +119,8 @@ def analyze_examples(
             if len(positions) > 1:  # one position has no spread
                 deviations.append(pstdev(positions))
                 shares.append(deviations[-1] / words)
-    bins = Counter(min(int(2 * BINS * share), BINS - 1) for share in shares)
-    histogram = tuple(bins[number] for number in range(BINS))
     unmeasured = pairs - len(shares)
-    spread = Spread(distribution(deviations), distribution(shares), histogram, pairs, unmeasured)
+    spread = Spread(distribution(deviations), distribution(shares), pairs, unmeasured)
     return TaskAnalysis(
         count, documents, faulty, distribution(inputs), distribution(outputs), spread
     )

@@ -107,8 +107,6 @@ def _fault(text: str) -> str:
         return "the scripts end a text at a NUL character"
     if "\r" in text and not any(mark in text for mark in ',"\n'):
         return "the scripts begin a new row at a carriage return (\\r)"
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        return "UTF-8 cannot encode half a character (a lone surrogate)"
     return ""
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from leporello.core.table import ResultTable
     from leporello.models.naming import KnownModel
 
-_BAR = 40  # characters of the longest bar
 _COLUMNS = ("", "count", "mean", "5 %", "median", "95 %", "largest")
 _WIDEST = 10_000  # characters of a table without a terminal
 _GAP = 2  # characters between columns
@@ -208,8 +207,6 @@ def show_task(console: Console, task: str, analysis: TaskAnalysis) -> None:
         f"spread: standard deviation of the positions where an output's bigrams first occur;"
         f" {spread.pairs - spread.unmeasured:,} of {counted(spread.pairs, 'output')}"
     )
-    if spread.shares:
-        _histogram(console, spread.histogram)
 
 
 def show_discrepancies(console: Console, jobs: Sequence[FormatDiscrepancy]) -> None:
@@ -234,10 +231,3 @@ def _distributions(console: Console, named: Mapping[str, Distribution | None]) -
             numbers = (f"{n:,.3f}" if n < 1 else f"{n:,.1f}" for n in values)
             rows.append((name, f"{d.count:,}", *numbers))
     show_table(console, "", _COLUMNS, rows)
-
-
-def _histogram(console: Console, counts: Sequence[int]) -> None:
-    for number, count in enumerate(counts):
-        bar = "█" * round(_BAR * count / max(counts))
-        # The lower edge of the bin: shares are at most 0.5.
-        console.print(f"{number / (2 * len(counts)):6.3f}  {bar} {count:,}", highlight=False)
