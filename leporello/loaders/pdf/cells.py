@@ -27,17 +27,48 @@ class TableLine:
     cells: dict[int, str]  # texts by column
     row: Row  # Fragments of the texts
     spans: bool  # whether text extends over several columns
-    y: float  # baseline of the largest type, in points below the page's upper edge
+    y: float  # baseline, in points below the page's upper edge
 
 
 @dataclass(slots=True)
-class WrittenRow:
-    """A row of a table."""
+class WrittenRow(Fragment):
+    """A row of a table as one fragment: cells, also empty ones, with tabs between them."""
 
-    text: str  # cells, separated by tabs; empty cells keep their tabs
-    fragments: Row  # Fragments of all lines of the row, without empty lists
-    top: float  # baseline of the first line, in points below the page's upper edge
-    bottom: float  # baseline of the last line
+    bottom: float = 0.0  # baseline of the last line
+    cells: int = 1  # number of filled cells
+    opens: bool = False  # whether it is the first row of its table
+
+
+def rows_of(fragments: Iterable[Fragment]) -> list[Row]:
+    """Groups fragments into rows downwards, in reading order within a row."""
+    rows: list[Row] = []
+    y = size = 0.0
+    for fragment in sorted(fragments, key=lambda f: f.y):
+        if rows and fragment.y - y < 0.45 * max(size, fragment.size):
+            rows[-1].append(fragment)
+            if fragment.size > size:  # smaller fragments are above or below the baseline
+                y, size = fragment.y, fragment.size
+        else:
+            rows.append([fragment])
+            y, size = fragment.y, fragment.size
+    return [*map(_in_order, rows)]
+
+
+def _in_order(row: Row) -> Row:
+    """Returns fragments of a line in reading order."""
+    if len(row) == 1:
+        return row
+    backwards = reads_backwards(row)
+    return sorted(row, key=lambda f: -f.x1 if backwards else f.x0)
+
+
+def table_line(row: Row, columns: Iterable[int], y: float, *, spans: bool) -> TableLine:
+    """Returns a row of fragments, each in its column, as a line of a table."""
+    cells: dict[int, Row] = {}
+    for fragment, column in zip(row, columns, strict=True):
+        cells.setdefault(column, []).append(fragment)
+    texts = {column: joined(_in_order(fragments)) for column, fragments in cells.items()}
+    return TableLine(texts, row, spans, y)
 
 
 def grouped(lines: Sequence[TableLine]) -> list[list[TableLine]]:
@@ -132,9 +163,14 @@ def written(groups: Iterable[Sequence[TableLine]], columns: int) -> Iterator[Wri
             for i in range(columns)
         ]
         fragments = [fragment for line in group for fragment in line.row]
-        is_head = len(fragments) == 1 and group[0].spans
-        text = fragments[0].text if is_head else "\t".join(texts)
-        yield WrittenRow(text, fragments, group[0].y, group[-1].y)
+        filled = len([*filter(None, texts)])
+        text = "\t".join(texts)
+        yield WrittenRow(
+            text.strip("\t") if group[0].spans and filled == 1 else text,
+            min(f.x0 for f in fragments), max(f.x1 for f in fragments), group[0].y,
+            max(fragments, key=lambda f: len(f.text)).size, all(f.bold for f in fragments),
+            min(f.order for f in fragments), bottom=group[-1].y, cells=filled,
+        )  # fmt: skip
 
 
 def reads_backwards(fragments: Sequence[Fragment]) -> bool:

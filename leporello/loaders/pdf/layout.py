@@ -1,14 +1,13 @@
 """Puts fragments of a page in reading order: columns, rows, cells, paragraphs."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import fmean, median
 
-from leporello.loaders.pdf.cells import Row, WrittenRow, figures_in, joined, reads_backwards
+from leporello.loaders.pdf.cells import Row, WrittenRow, joined, rows_of
 from leporello.loaders.pdf.fragments import Fragment
-from leporello.loaders.pdf.ruled import RuledRow
 from leporello.loaders.pdf.tables import tables
 
 _GUTTER = 0.5  # of the type's size: minimum gap between columns
@@ -18,7 +17,6 @@ _COLUMNS = 6  # depth of nested splits of a page
 _PITCH = 1.35  # of the usual distance of lines: larger distances separate paragraphs
 _LOOSE = 2.0  # times the type's size: maximum distance of lines in a paragraph
 _INDENT = 0.8  # of the type's size: indentation of a paragraph's first line
-_APART, _FIGURES = 0.4, 0.2  # pairs of cells, and figures, in a table that is drawn by columns
 _PROSE_WORDS, _PROSE_WIDTH = 5, 0.7  # words per line, and share of the column that lines fill
 
 
@@ -42,7 +40,7 @@ def lines(fragments: Sequence[Fragment]) -> list[PageLine]:
     The fragments have one direction, and the order of the file.
     """
     blocks = _blocks(list(fragments), _COLUMNS)
-    return [line for block in blocks for line in _written(_rows(block))]
+    return [line for block in blocks for line in _written(rows_of(block))]
 
 
 def _blocks(fragments: list[Fragment], depth: int) -> Iterator[list[Fragment]]:
@@ -80,7 +78,7 @@ def _gutter(fragments: Sequence[Fragment]) -> float | None:
     Among the best positions, the file's order of fragments decides.
     """
     counted = [*fragments]
-    for ruled in [f for f in fragments if type(f) is RuledRow]:
+    for ruled in [f for f in fragments if type(f) is WrittenRow]:
         counted += [ruled] * (ruled.cells - 1)
     begins, ends = sorted(f.x0 for f in counted), sorted(f.x1 for f in counted)
     narrowest = _GUTTER * median(f.size for f in fragments) if fragments else 0.0
@@ -109,23 +107,9 @@ def _are_columns(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
 
     They are columns if the file has them in turn, or if both are prose.
     """
-    if min(len(_rows(first)), len(_rows(second))) < _LEAST:
+    if min(len(rows_of(first)), len(rows_of(second))) < _LEAST:
         return False
-    if _in_turn(first, second):
-        return not _is_drawn_by_columns([*first, *second])
-    return _is_prose(first) and _is_prose(second)
-
-
-def _is_drawn_by_columns(fragments: Sequence[Fragment]) -> bool:
-    """Returns whether the cells of a table with figures are in the file column by column."""
-    pairs = [pair for row in _rows(fragments) for pair in pairwise(row)]
-    apart = sum(abs(b.order - a.order) > 1 for a, b in pairs)
-    figures = figures_in(f.text for f in fragments)
-    return (
-        apart > _APART * len(fragments)
-        and apart == len(pairs)
-        and figures > _FIGURES * len(fragments)
-    )
+    return _in_turn(first, second) or (_is_prose(first) and _is_prose(second))
 
 
 def _in_turn(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
@@ -142,36 +126,17 @@ def _is_prose(side: Sequence[Fragment]) -> bool:
     return words >= _PROSE_WORDS and median(f.x1 - f.x0 for f in side) >= _PROSE_WIDTH * width
 
 
-def _rows(fragments: Iterable[Fragment]) -> list[Row]:
-    """Groups fragments into rows downwards, in reading order within a row."""
-    rows: list[Row] = []
-    y = size = 0.0
-    for fragment in sorted(fragments, key=lambda f: f.y):
-        if rows and fragment.y - y < 0.45 * max(size, fragment.size):
-            rows[-1].append(fragment)
-            if fragment.size > size:  # smaller fragments are above or below the baseline
-                y, size = fragment.y, fragment.size
-        else:
-            rows.append([fragment])
-            y, size = fragment.y, fragment.size
-    for row in rows:
-        if len(row) > 1:
-            backwards = reads_backwards(row)
-            row.sort(key=lambda f: -f.x1 if backwards else f.x0)
-    return rows
-
-
 def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
     """Yields the lines of a block with tables and paragraphs."""
     pitches = [b[0].y - a[0].y for a, b in pairwise(rows)]
     pitch = median(pitches) if pitches else 0.0
     margin = min((row[0].x0 for row in rows), default=0.0)
     start = 0
-    for is_ruled, run in groupby(rows, lambda row: RuledRow in map(type, row)):
+    for is_ruled, run in groupby(rows, lambda row: WrittenRow in map(type, row)):
         part = [*run]
         if is_ruled:
             for row in part:
-                opens = any(f.opens for f in row if isinstance(f, RuledRow))
+                opens = any(f.opens for f in row if isinstance(f, WrittenRow))
                 yield _line("\t".join(f.text for f in row), row, opens)
         else:
             yield from _unruled(rows, (start, start + len(part)), pitch, margin)
@@ -197,10 +162,10 @@ def _unruled(
 
 def _table_lines(table: Sequence[WrittenRow]) -> Iterator[PageLine]:
     """Yields the rows of a table; a wide gap separates parts of it."""
-    distances = [b.top - a.bottom for a, b in pairwise(table)]
-    usual = _PITCH * max(median(distances), table[0].fragments[0].size) if distances else 0.0
+    distances = [b.y - a.bottom for a, b in pairwise(table)]
+    usual = _PITCH * max(median(distances), table[0].size) if distances else 0.0
     for row, distance in zip(table, [math.inf, *distances], strict=True):
-        yield _line(row.text, row.fragments, distance > usual)
+        yield _line(row.text, [row], distance > usual)
 
 
 def _line(text: str, row: Row, opens: bool) -> PageLine:

@@ -6,9 +6,9 @@ import ctypes
 import functools
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from leporello.loaders.pdf.characters import Floats, Handle, Pointer, function
 
@@ -29,9 +29,6 @@ _LAYER_OFF = re.compile(rb"/OFF\s*\[\s*\d|/OFF\s+\d|/BaseState\s*/OFF")
 _OBJECT_STREAM = re.compile(rb"/ObjStm\b[^\0]{0,500}?\bstream\r?\n")
 _CATALOG = re.compile(rb"/Type\s*/Catalog\b")
 _LARGEST = 2**24  # bytes of an object stream
-
-# An object, its kind, and whether it is in a form.
-_Item: TypeAlias = tuple[Pointer, int, bool]
 
 
 def has_hidden_layers(data: bytes) -> bool:
@@ -61,7 +58,6 @@ class PageObjects:
     blank: bool = True  # whether the page is empty
     texts: int = 0  # number of text objects
     invisible: set[int | None] = field(default_factory=set)  # text that is not drawn
-    white: set[int | None] = field(default_factory=set)  # white text on no other color
     # Text that may be white on white, or on a hidden layer
     doubtful: set[int | None] = field(default_factory=set)
     paths: list[Pointer] = field(default_factory=list)  # drawn lines and shapes outside forms
@@ -83,15 +79,15 @@ class Visibility:
         self.is_layer = 0 < objects.texts == len(objects.invisible)
         is_read = objects.scanned or self.is_layer
         self._page, self._doubtful = page, objects.doubtful
-        self._hidden = objects.white if is_read else objects.white | objects.invisible
+        self._hidden = set() if is_read else objects.invisible
         self.is_certain = not self._hidden and not self._doubtful  # that all text is seen
 
     def is_seen(self, characters: Characters, first: int, last: int) -> bool:
         """Returns whether a word is seen."""
         item = characters.text_object(first)
-        if item in self._doubtful:
-            return self._has_ink(characters, first, last)
-        return item not in self._hidden
+        if item in self._hidden:
+            return False
+        return item not in self._doubtful or self._has_ink(characters, first, last)
 
     def _has_ink(self, characters: Characters, first: int, last: int) -> bool:
         """Returns whether the rendered page has several colors where a word is."""
@@ -125,12 +121,12 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
 
     text, image, path = raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH
     mode_of, color_of = map(function, ("FPDFTextObj_GetTextRenderMode", "FPDFPageObj_GetFillColor"))
+    bounds_of, sides = function("FPDFPageObj_GetBounds"), Floats(4)
     red, green, blue, opacity = color = [ctypes.c_uint() for _ in range(4)]
     pointers = [*map(ctypes.byref, color)]
-    items = [*_objects(page.raw)]
-    objects = PageObjects(blank=not items)
-    white = []
-    for item, kind, nested in items:
+    objects = PageObjects()
+    for item, kind, nested in _objects(page.raw):
+        objects.blank = False
         if kind == text:
             objects.texts += 1
             color_of(item, *pointers)
@@ -138,49 +134,16 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
             mode = mode_of(item)
             if mode in _UNSEEN or not opacity.value:
                 objects.invisible.add(item.value)
-            if is_white and (mode == 0 or mode in _UNSEEN):
-                white.append((item, kind, nested))
-            if layers and (nested or _is_layered(item)):
+            if (is_white and mode == 0) or (layers and (nested or _is_layered(item))):
                 objects.doubtful.add(item.value)
         elif kind == image:
             objects.pictures += 1
-            west, south, east, north = _bounds(item)
+            bounds_of(item, *sides.pointers)
+            west, south, east, north = sides.values
             objects.covered += (east - west) * (north - south) / area
         elif kind == path and not nested:
             objects.paths.append(item)
-    if white:
-        _find_white(white, [*_colored(items)], objects)
     return objects
-
-
-def _find_white(texts: Sequence[_Item], grounds: Sequence[_Item], objects: PageObjects) -> None:
-    """Adds white texts: bounds within forms have other units, so that these need a look."""
-    in_forms = any(nested for *_, nested in grounds)
-    areas = [] if in_forms else [_bounds(item) for item, *_ in grounds]
-    for text, _, nested in texts:
-        if nested or in_forms:
-            objects.doubtful.add(text.value)
-            continue
-        west, south, east, north = _bounds(text)
-        if not any(w < east and west < e and s < north and south < n for w, s, e, n in areas):
-            objects.white.add(text.value)
-
-
-def _colored(items: Sequence[_Item]) -> Iterator[_Item]:
-    """Yields objects that color an area, so that white text on it is seen."""
-    from pypdfium2 import raw
-
-    mode, stroke, *color = (ctypes.c_int(), ctypes.c_int(), *(ctypes.c_uint() for _ in range(4)))
-    modes, colors = [*map(ctypes.byref, (mode, stroke))], [*map(ctypes.byref, color)]
-    mode_of, color_of = map(function, ("FPDFPath_GetDrawMode", "FPDFPageObj_GetFillColor"))
-    for item, kind, nested in items:
-        if kind == raw.FPDF_PAGEOBJ_PATH:
-            is_filled = mode_of(item, *modes) and mode.value
-            is_plain = is_filled and color_of(item, *colors)
-            if is_filled and not (is_plain and min(c.value for c in color[:3]) >= _WHITE):
-                yield item, kind, nested
-        elif kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING):
-            yield item, kind, nested
 
 
 def _is_layered(item: Pointer) -> bool:
@@ -195,16 +158,8 @@ def _is_layered(item: Pointer) -> bool:
     )
 
 
-def _bounds(item: Pointer) -> tuple[float, float, float, float]:
-    """Returns the left, lower, right and upper bounds of an object, in points."""
-    sides = Floats(4)
-    function("FPDFPageObj_GetBounds")(item, *sides.pointers)
-    west, south, east, north = sides.values
-    return west, south, east, north
-
-
-def _objects(parent: Handle, depth: int = 0) -> Iterator[_Item]:
-    """Yields the objects of a page; a form comes before its own objects."""
+def _objects(parent: Handle, depth: int = 0) -> Iterator[tuple[Pointer, int, bool]]:
+    """Yields objects of a page, their kinds, and whether they are in a form, which comes first."""
     from pypdfium2 import raw
 
     kind_of, place = function("FPDFPageObj_GetType"), "FormObj" if depth else "Page"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from leporello.core.records import Loss
 from leporello.loaders.pdf import drawn
 from leporello.loaders.pdf.characters import Characters
-from leporello.loaders.pdf.fragments import Fragment, turned_box, upright
+from leporello.loaders.pdf.fragments import Fragment, turned_box
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
 from leporello.loaders.pdf.objects import Note, Visibility, page_notes, page_objects
@@ -95,7 +95,7 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     _, top, _, bottom = areas[main]
     if main:
         grids = drawn.grids([turned_box(main, w, -s, e, -n) for w, n, e, s in boxes])
-    visible = with_rows(upright(visible, main), main, grids)
+    visible = with_rows(visible, main, grids)
     for fragment, _ in visible:
         fragment.y -= top
     notes = page_notes(pdf, page)

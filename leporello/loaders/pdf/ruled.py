@@ -3,22 +3,21 @@
 import math
 import re
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
+from itertools import compress, pairwise
+from typing import NamedTuple
 
 from leporello.loaders.pdf.cells import (
     APART,
     FIGURES,
-    Row,
     TableLine,
     WrittenRow,
     columns_of,
     figures_in,
     grouped,
-    joined,
     reads_backwards,
+    rows_of,
+    table_line,
     written,
 )
 from leporello.loaders.pdf.drawn import SAME, Grid, Line, is_table
@@ -36,57 +35,30 @@ _GAP = 0.8  # of the type's size: wider gaps in a cell may separate columns
 _Cells = dict[tuple[int, int], list[Fragment]]
 
 
-@dataclass(slots=True)
-class RuledRow(Fragment):
-    """Row of a table, as one fragment."""
-
-    opens: bool = False  # whether it is the first row of its table
-    cells: int = 1  # number of filled cells
-
-
-@dataclass(slots=True)
-class _Band:
+class _Band(NamedTuple):
     """Texts between two drawn lines."""
 
-    lines: list[TableLine]
     groups: Sequence[Sequence[TableLine]]  # lines of each row
     doubtful: bool  # whether rows without drawn lines between them are likely
     divided: bool  # whether a cell has columns of figures
-    spans: bool  # whether one text crosses columns
-    cells: int  # number of filled cells
 
 
 def with_rows(
     fragments: Sequence[tuple[Fragment, int]], main: int, grids: Sequence[Grid]
 ) -> list[tuple[Fragment, int]]:
-    """Replaces the fragments in tables by rows; a table within a cell comes first."""
+    """Replaces the fragments in tables by rows."""
     if not grids:
         return [*fragments]
     upright = [f for f, turn in fragments if turn == main]
     in_tables: list[Fragment] = []
-    for grid in sorted(grids, key=lambda grid: (not _is_within(grid, grids), -grid.area())):
+    for grid in sorted(grids, key=Grid.area, reverse=True):
         table, upright = rows(upright, grid)
         in_tables += table
     others = [(f, turn) for f, turn in fragments if turn != main]
     return [*((f, main) for f in [*upright, *in_tables]), *others]
 
 
-def _is_within(grid: Grid, grids: Sequence[Grid]) -> bool:
-    """Returns whether a grid is in a cell of another."""
-    west, north, east, south = grid.box
-    x, y = (west + east) / 2, (north + south) / 2
-    for neighbour in grids:
-        a, b, c, d = neighbour.box
-        if neighbour is grid or a >= west or b >= north or c <= east or d <= south:
-            continue
-        low, high = _around(neighbour.upright, x, y, (a, c))
-        top, bottom = _around(neighbour.level, y, x, (b, d))
-        if low < west and east < high and top < north and south < bottom:
-            return True
-    return False
-
-
-def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[RuledRow], list[Fragment]]:
+def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[WrittenRow], list[Fragment]]:
     """Returns the rows of a table, and the fragments outside; no rows if it is not a table."""
     inside, outside = _sides(fragments, grid)
     columns, _ = grid.edges
@@ -105,15 +77,13 @@ def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[RuledRow], lis
         _band(here, first in here and all(ends[id(f)] >= used[-1] for f in here[first]), columns[1])
         for here in by_row.values()
     ]
-    total = sum(len(band.lines) for band in bands)
-    doubtful = sum(len(band.lines) for band in bands if band.doubtful)
-    long = sum(len(band.lines) for band in bands if len(band.lines) > _LONGEST)
-    divided = sum(len(band.lines) for band in bands if band.divided)
-    if doubtful > _DOUBTFUL * total or max(long, divided) > _LONG * total:
+    sizes = [sum(map(len, band.groups)) for band in bands]
+    doubtful = sum(compress(sizes, (band.doubtful for band in bands)))
+    divided = sum(compress(sizes, (band.divided for band in bands)))
+    long = sum(size for size in sizes if size > _LONGEST)
+    if doubtful > _DOUBTFUL * sum(sizes) or max(long, divided) > _LONG * sum(sizes):
         return [], [*fragments]
-    rewritten = [
-        _as_fragment(row, band) for band in bands for row in written(band.groups, len(used))
-    ]
+    rewritten = [row for band in bands for row in written(band.groups, len(used))]
     rewritten[0].opens = True
     return rewritten, outside
 
@@ -195,45 +165,19 @@ def _band(cells: Mapping[int, list[Fragment]], reaches: bool, second: float) -> 
 
     The first cell reaches the last column or not; the second column begins at `second`.
     """
-    lines = [*_lines(cells)]
-    spans = reaches and len(cells) == 1
-    is_row = spans or _is_row(lines)
-    groups = [[line] for line in lines] if spans else _parts(lines) if is_row else grouped(lines)
-    crosses = spans and any(f.x1 > second for texts in cells.values() for f in texts)
-    is_divided = any(len(texts) > 1 and _has_gap(texts, FIGURES) for texts in cells.values())
-    return _Band(lines, groups, not is_row, is_divided, crosses, len(cells))
-
-
-def _lines(cells: Mapping[int, list[Fragment]]) -> Iterator[TableLine]:
-    """Yields the lines of the cells of a row, downwards."""
-    placed = sorted(
-        ((f.y, f.x0, c, f) for c, of in cells.items() for f in of), key=itemgetter(0, 1, 2)
+    column_of = {id(f): column for column, texts in cells.items() for f in texts}
+    is_single = reaches and len(cells) == 1
+    spans = is_single and any(f.x1 > second for texts in cells.values() for f in texts)
+    lines = [
+        table_line(row, [column_of[id(f)] for f in row], min(f.y for f in row), spans=spans)
+        for row in rows_of(f for texts in cells.values() for f in texts)
+    ]
+    is_row = is_single or _is_row(lines)
+    groups = (
+        [[line] for line in lines] if is_single else _parts(lines) if is_row else grouped(lines)
     )
-    line: list[tuple[int, Fragment]] = []
-    y = 0.0
-    for _, _, column, f in placed:
-        if line and f.y - y >= 0.45 * max(f.size, line[-1][1].size):
-            yield _line(line)
-            line = []
-        if not line:
-            y = f.y
-        line.append((column, f))
-    if line:
-        yield _line(line)
-
-
-def _line(line: Sequence[tuple[int, Fragment]]) -> TableLine:
-    if len(line) == 1:
-        [(column, f)] = line
-        return TableLine({column: f.text}, [f], False, f.y)
-    cells: dict[int, Row] = {}
-    for column, f in sorted(line, key=lambda p: p[1].x0):
-        cells.setdefault(column, []).append(f)
-    for of in cells.values():
-        if len(of) > 1 and reads_backwards(of):
-            of.reverse()
-    texts = {column: joined(of) for column, of in cells.items()}
-    return TableLine(texts, [f for of in cells.values() for f in of], False, line[0][1].y)
+    is_divided = any(len(texts) > 1 and _has_gap(texts, FIGURES) for texts in cells.values())
+    return _Band(groups, not is_row, is_divided)
 
 
 def _is_row(lines: Sequence[TableLine]) -> bool:
@@ -264,13 +208,3 @@ def _parts(lines: Sequence[TableLine]) -> list[Sequence[TableLine]]:
         if i and 0 in line.cells and len(of) > 1 and all(gap > least for gap in of):
             starts.append(i)
     return [lines[a:b] for a, b in pairwise([*starts, len(lines)])]
-
-
-def _as_fragment(row: WrittenRow, band: _Band) -> RuledRow:
-    fragments = row.fragments
-    return RuledRow(
-        row.text.strip("\t") if band.spans else row.text,
-        min(f.x0 for f in fragments), max(f.x1 for f in fragments), row.top,
-        max(fragments, key=lambda f: len(f.text)).size, all(f.bold for f in fragments),
-        min(f.order for f in fragments), cells=band.cells,
-    )  # fmt: skip

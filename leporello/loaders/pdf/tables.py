@@ -18,9 +18,8 @@ from leporello.loaders.pdf.cells import (
     Row,
     TableLine,
     WrittenRow,
-    columns_of,
     grouped,
-    joined,
+    table_line,
     written,
 )
 from leporello.loaders.pdf.fragments import Fragment
@@ -33,16 +32,7 @@ _ALIGNED = 2.0  # points
 _FREE = 1.0  # points between narrow columns
 _BLANK = 0.03  # of a character's width: difference of blanks in type of one width
 _WORDS = 4  # blanks in a line of prose
-_CAPTION = re.compile(
-    r"(?:table|tab\.|tabelle|tableau|tabla|tabella|figure|fig\.) \d+\W", re.IGNORECASE
-)
-_SECTION = re.compile(r"(?:[A-Z]|[IVXL]+|\d{1,2})(?:\.\d+)*\.?")
 _MARKER = re.compile(r"[^\w\s]|\(?[\dIVXivx]{1,4}[.):]|\(?[A-Za-z][.)]|\[[^\s\]]+\]|(?:\d+\.)+\d+")
-_CONTENTS = re.compile(
-    r"(?:table of )?contents|list of \w+|inhalt(?:sverzeichnis)?|índice|indice"
-    r"|sommaire|table des matières",
-    re.IGNORECASE,
-)
 _CODE = re.compile(r"[;{}](?: *(?://|/\*|#).*)?$|[%\\#](?<=^.)|\\\w|\(\)(?<=[\w)]..)|[-=]>")
 
 Gap = tuple[float, float]
@@ -70,10 +60,7 @@ def tables(rows: Sequence[Row]) -> dict[int, tuple[int, list[WrittenRow]]]:
         if 2 * most <= len(middles) or _is_prose(lines):  # indentation has many left edges
             continue
         end = last
-        if _is_contents(lines, rows[max(first - HEADER, 0) : first + 1]):
-            by_start[first] = last, [*map(_entry, lines)]
-        else:
-            by_start[first] = last, [*written(grouped(lines), len(middles) + 1)]
+        by_start[first] = last, [*written(grouped(lines), len(middles) + 1)]
     return by_start
 
 
@@ -84,8 +71,6 @@ def _regions(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
         common, gaps, end = _gaps(rows[start]), 0, start + 1
         parted = [start]
         while common and end < len(rows) and (common := _free(common, rows[end])):
-            if _CAPTION.match(rows[end][0].text):  # of the next table
-                break
             if any(rows[end][0].x1 <= low and high <= rows[end][-1].x0 for low, high in common):
                 parted.append(end)
                 gaps = len(common)
@@ -266,14 +251,9 @@ def _edges(fragment: Fragment) -> tuple[float, float, float]:
 
 
 def _line(row: Row, middles: Sequence[float]) -> TableLine:
-    cells: dict[int, list[Fragment]] = {}
-    spans = False
-    for fragment in row:
-        column = bisect(middles, fragment.x0)
-        cells.setdefault(column, []).append(fragment)
-        spans = spans or bisect(middles, fragment.x1) > column
-    texts = {column: joined(fragments) for column, fragments in cells.items()}
-    return TableLine(texts, row, spans, max(row, key=attrgetter("size")).y)
+    columns = [bisect(middles, f.x0) for f in row]
+    spans = any(bisect(middles, f.x1) > c for f, c in zip(row, columns, strict=True))
+    return table_line(row, columns, max(row, key=attrgetter("size")).y, spans=spans)
 
 
 def _is_prose(lines: Sequence[TableLine]) -> bool:
@@ -288,26 +268,3 @@ def _is_prose(lines: Sequence[TableLine]) -> bool:
     ]  # fmt: skip
     code = sum(_CODE.search(text) is not None for text in texts)
     return max(len(alone), code) * 2 > len(lines)
-
-
-def _is_contents(lines: Sequence[TableLine], heads: Sequence[Row]) -> bool:
-    """Returns whether lines are a table of contents: titles, and page numbers that grow."""
-    columns = columns_of(lines)
-    numbers = [(len(of), [int(text) for text in of if text.isdecimal()]) for of in columns.values()]
-    pages = [of for lines_of, of in numbers if 2 * len(of) > lines_of]
-    if not pages or any(of != sorted(of) for of in pages):
-        return False
-    leaders = sum(any(map(LEADERS.search, line.cells.values())) for line in lines)
-    sections = columns.get(0, [""])
-    numbered = all(map(_SECTION.fullmatch, sections)) and not all(map(str.isdecimal, sections))
-    heading = any(_CONTENTS.fullmatch(row[0].text) for row in heads)
-    return leaders * 2 > len(lines) or numbered or heading
-
-
-def _entry(line: TableLine) -> WrittenRow:
-    """Returns entries of a table of contents; a tab separates those of two columns."""
-    text = ""
-    for cell in (line.cells[column] for column in sorted(line.cells)):
-        within = not text or cell.isdecimal() or _SECTION.fullmatch(text.rpartition("\t")[2])
-        text += ("" if not text else " " if within else "\t") + cell
-    return WrittenRow(text, line.row, line.y, line.y)
