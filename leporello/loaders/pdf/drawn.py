@@ -188,10 +188,6 @@ class Walls:
 
     def part(self, x0: float, x1: float, y: float) -> bool:
         """Returns whether a line is between two places of a line of text with a baseline."""
-        y -= 1.0
-        places, i = self._places, bisect(self._places, x0 - _ON_LINE)
-        while i < len(places) and places[i] < x1 + _ON_LINE:
-            if self._lines[i][1] < y < self._lines[i][2]:
-                return True
-            i += 1
-        return False
+        first = bisect(self._places, x0 - _ON_LINE)
+        near = self._lines[first : bisect_left(self._places, x1 + _ON_LINE)]
+        return any(top < y - 1.0 < bottom for _, top, bottom in near)

@@ -134,7 +134,7 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
             mode = mode_of(item)
             if mode in _UNSEEN or not opacity.value:
                 objects.invisible.add(item.value)
-            if (is_white and mode == 0) or (layers and (nested or _is_layered(item))):
+            if (is_white and mode in (0, *_UNSEEN)) or (layers and (nested or _is_layered(item))):
                 objects.doubtful.add(item.value)
         elif kind == image:
             objects.pictures += 1

@@ -95,14 +95,14 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     _, top, _, bottom = areas[main]
     if main:
         grids = drawn.grids([turned_box(main, w, -s, e, -n) for w, n, e, s in boxes])
-    visible = with_rows(visible, main, grids)
-    for fragment, _ in visible:
+    fragments = with_rows([f for f, turn in visible if turn == main], grids)
+    for fragment in fragments:
         fragment.y -= top
     notes = page_notes(pdf, page)
     extra = [f.text for f, turn in visible if turn != main]
     extra += [note.text for note in notes if note.text and not note.hidden]
     middle = (bottom - top) / 2  # never at an edge
-    text = lines([f for f, turn in visible if turn == main])
+    text = lines(fragments)
     text += (PageLine(part, middle, 1.0, bold=False, opens=True) for part in extra)
     return PageText(
         text, top, bottom - top, words.undecodable,

@@ -1,9 +1,8 @@
 """Tables whose cells are drawn with lines: each text gets the row and column of its cell."""
 
-import math
 import re
 from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, pairwise
 from typing import NamedTuple
 
@@ -43,19 +42,13 @@ class _Band(NamedTuple):
     divided: bool  # whether a cell has columns of figures
 
 
-def with_rows(
-    fragments: Sequence[tuple[Fragment, int]], main: int, grids: Sequence[Grid]
-) -> list[tuple[Fragment, int]]:
+def with_rows(fragments: Sequence[Fragment], grids: Iterable[Grid]) -> list[Fragment]:
     """Replaces the fragments in tables by rows."""
-    if not grids:
-        return [*fragments]
-    upright = [f for f, turn in fragments if turn == main]
     in_tables: list[Fragment] = []
     for grid in sorted(grids, key=Grid.area, reverse=True):
-        table, upright = rows(upright, grid)
+        table, fragments = rows(fragments, grid)
         in_tables += table
-    others = [(f, turn) for f, turn in fragments if turn != main]
-    return [*((f, main) for f in [*upright, *in_tables]), *others]
+    return [*fragments, *in_tables]
 
 
 def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[WrittenRow], list[Fragment]]:
@@ -121,22 +114,13 @@ def _cells(fragments: Sequence[Fragment], grid: Grid) -> tuple[_Cells, dict[int,
 
 
 def _around(
-    lines: Sequence[Line], at: float, across: float, ends: tuple[float, float]
+    lines: Iterable[Line], at: float, across: float, ends: tuple[float, float]
 ) -> tuple[float, float]:
     """Returns the next lines before and after a place, among those that reach it."""
-    low, high = ends
-    after = bisect(lines, (at, math.inf, math.inf))
-    for i in range(after - 1, -1, -1):
-        place, begin, end = lines[i]
-        if begin - 1.0 <= across <= end + 1.0:
-            low = place
-            break
-    for i in range(after, len(lines)):
-        place, begin, end = lines[i]
-        if begin - 1.0 <= across <= end + 1.0:
-            high = place
-            break
-    return low, high
+    reaching = [place for place, low, high in lines if low - 1.0 <= across <= high + 1.0]
+    places = [ends[0], *reaching, ends[1]]
+    after = bisect(places, at, 1, len(places) - 1)
+    return places[after - 1], places[after]
 
 
 def _divided(cells: _Cells, columns: Sequence[float]) -> _Cells:
