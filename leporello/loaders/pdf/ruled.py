@@ -1,6 +1,5 @@
 """Tables whose cells are drawn with lines: each text gets the row and column of its cell."""
 
-import re
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, pairwise
@@ -23,11 +22,10 @@ from leporello.loaders.pdf.drawn import SAME, Grid, Line, is_table
 from leporello.loaders.pdf.fragments import Fragment
 
 _LONGEST = 15  # lines of a row
-_LONG = 0.4  # of the lines: more in longer rows, or with columns in a cell, are a page's layout
+_LONG = 0.4  # of the lines: more in longer rows are a page's layout
 _CROSSING = 0.1  # of the texts: more that cross lines are a drawing
 _DOUBTFUL = 0.25  # of the lines: more that may be rows without drawn lines
 _MIDDLE = 0.3  # of the type's size: from the baseline upwards
-_SINGLE = 3  # lines of single words that are rows
 _GAP = 0.8  # of the type's size: wider gaps in a cell may separate columns
 
 # Texts by row and column.
@@ -39,7 +37,6 @@ class _Band(NamedTuple):
 
     groups: Sequence[Sequence[TableLine]]  # lines of each row
     doubtful: bool  # whether rows without drawn lines between them are likely
-    divided: bool  # whether a cell has columns of figures
 
 
 def with_rows(fragments: Sequence[Fragment], grids: Iterable[Grid]) -> list[Fragment]:
@@ -72,9 +69,8 @@ def rows(fragments: Sequence[Fragment], grid: Grid) -> tuple[list[WrittenRow], l
     ]
     sizes = [sum(map(len, band.groups)) for band in bands]
     doubtful = sum(compress(sizes, (band.doubtful for band in bands)))
-    divided = sum(compress(sizes, (band.divided for band in bands)))
     long = sum(size for size in sizes if size > _LONGEST)
-    if doubtful > _DOUBTFUL * sum(sizes) or max(long, divided) > _LONG * sum(sizes):
+    if doubtful > _DOUBTFUL * sum(sizes) or long > _LONG * sum(sizes):
         return [], [*fragments]
     rewritten = [row for band in bands for row in written(band.groups, len(used))]
     rewritten[0].opens = True
@@ -127,21 +123,17 @@ def _divided(cells: _Cells, columns: Sequence[float]) -> _Cells:
     """Divides large cells where texts beside each other are in the columns of other cells."""
     divided: _Cells = {}
     for (row, column), texts in cells.items():
-        has_gap = len(texts) > 1 and _has_gap(texts)
+        has_gap = _has_gap(texts)
         for f in texts:
             place = row, bisect(columns, f.x0) - 1 if has_gap else column
             divided.setdefault(place, []).append(f)
     return divided
 
 
-def _has_gap(fragments: Sequence[Fragment], after: re.Pattern[str] | None = None) -> bool:
-    """Returns whether there is a wide gap in a line, before a text of a pattern if it is given."""
+def _has_gap(fragments: Sequence[Fragment]) -> bool:
+    """Returns whether there is a wide gap in a line."""
     down = sorted(fragments, key=lambda f: (f.y, f.x0))
-    return any(
-        abs(b.y - a.y) < 1.0 and b.x0 - a.x1 > _GAP * a.size
-        and (after is None or after.fullmatch(b.text))
-        for a, b in pairwise(down)
-    )  # fmt: skip
+    return any(abs(b.y - a.y) < 1.0 and b.x0 - a.x1 > _GAP * a.size for a, b in pairwise(down))
 
 
 def _band(cells: Mapping[int, list[Fragment]], reaches: bool, second: float) -> _Band:
@@ -160,23 +152,13 @@ def _band(cells: Mapping[int, list[Fragment]], reaches: bool, second: float) -> 
     groups = (
         [[line] for line in lines] if is_single else _parts(lines) if is_row else grouped(lines)
     )
-    is_divided = any(len(texts) > 1 and _has_gap(texts, FIGURES) for texts in cells.values())
-    return _Band(groups, not is_row, is_divided)
+    return _Band(groups, not is_row)
 
 
 def _is_row(lines: Sequence[TableLine]) -> bool:
-    """Returns whether the lines between two drawn lines are one row.
-
-    They are several if all cells of all lines have one word, or if a column has figures.
-    """
-    if len(lines) == 1:
-        return True
-    columns = columns_of(lines)
-    is_complete = all(len(line.cells) == len(columns) > 1 for line in lines)
-    has_words = any(" " in text for texts in columns.values() for text in texts)
-    if is_complete and len(lines) >= _SINGLE and not has_words:
-        return False
-    return not any(2 * figures_in(texts) >= len(texts) > 1 for texts in columns.values())
+    """Returns whether lines between two drawn lines are one row: no column has figures in them."""
+    columns = columns_of(lines).values()
+    return not any(2 * figures_in(texts) >= len(texts) > 1 for texts in columns)
 
 
 def _parts(lines: Sequence[TableLine]) -> list[Sequence[TableLine]]:
