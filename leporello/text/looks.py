@@ -52,12 +52,6 @@ _ODD = regex.compile(
     r"\p{L}[^\p{L}\p{M}\p{N}\s\0-\x7f’·]\p{L}|\p{Ll}\p{Lu}|[\x80-\x9f\N{REPLACEMENT CHARACTER}]"
 )
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
-_SHORTEST = 4  # bytes of UTF-16 that its zeros identify
-# UTF-16 of scripts without letters below U+0100 has zeros only in blanks, and may be valid UTF-8.
-_CONTROLS = bytes({*range(0x20)} - {*b"\t\n\f\r"})
-_FAR = re.compile(
-    r"[ -~\u0370-\u06ff\u0e00-\u0e7f\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef\s]"
-)
 
 _WORD = re.compile(r"[^\W\d_]+")
 # Common in English, rare in related languages (`in`, `is`, `of`, `was` are also Dutch or German).
@@ -110,7 +104,7 @@ def guessed_encoding(data: bytes) -> str:
 
     Empty for UTF-8, even with faults: valid UTF-8 sequences are rare in other encodings.
     """
-    if wide := _wide(data[:_SAMPLE]):
+    if b"\0" in data[:_SAMPLE] and (wide := _wide(data[:_SAMPLE])):
         return wide
     try:
         data.decode()
@@ -119,47 +113,18 @@ def guessed_encoding(data: bytes) -> str:
         # A file cut within a character, or with one bad byte, is still UTF-8.
         text = sample.decode("utf-8", "replace")
         broken, beyond_ascii = text.count(_REPLACED), sum(c > "\x7f" for c in text)
-        return "" if beyond_ascii > _MOSTLY * broken else _old(sample) or _far(data) or "cp1252"
-    head = data[:_SAMPLE]
-    if len(head.translate(None, _CONTROLS)) < len(head) * 0.9:
-        return _far(data)
+        return "" if beyond_ascii > _MOSTLY * broken else _old(sample) or "cp1252"
     # Much slower for two bytes than for the first of them, which few texts have.
     at = data.find(_ESCAPES, at) if (at := data.find(_ESCAPES[:1])) >= 0 else -1
     return "" if at < 0 else _old(data[data.rfind(b"\n", 0, at) + 1 :][:_LINES])
 
 
 def _wide(head: bytes) -> str:
-    """Returns which UTF-16 or UTF-32 bytes are in, by the positions of zeros; empty if neither."""
-    head = head[: len(head) // 4 * 4] if len(head) > _SHORTEST else head
-    zeros = [head[i::4].count(0) * 4 > len(head) * 0.9 for i in range(4)]
-    # The two high bytes of a character are zero; of Latin letters, a third one too.
-    if (zeros[2] and zeros[3]) != (zeros[0] and zeros[1]):
-        wide = "utf-32-le" if zeros[3] else "utf-32-be"
-        return wide if _is_clean(head.decode(wide, "replace")) else ""
-    counts = {"utf-16-be": head[::2].count(0), "utf-16-le": head[1::2].count(0)}
-    (_, fewer), (name, most) = sorted(counts.items(), key=lambda item: item[1])
-    if len(head) < _SHORTEST or not most or fewer * 20 > most:
-        return ""
-    try:
-        head.decode()
-        share = 5
-    except UnicodeDecodeError:  # a text with few Latin letters has few zeros
-        share = 200
-    return name if most * share > len(head) and _is_clean(head.decode(name, "replace")) else ""
+    """Returns which UTF-16 or UTF-32 without a mark bytes are in; empty if neither."""
+    from chardet import detect
 
-
-def _is_clean(text: str) -> bool:
-    unprintable = sum(not (c.isprintable() or c.isspace()) or c == _REPLACED for c in text)
-    return unprintable * 100 < len(text)
-
-
-def _far(data: bytes) -> str:
-    """Returns which UTF-16 bytes of a script beyond Latin are in; empty if neither."""
-    head = data[: len(data) // 2 * 2][:_SAMPLE] if len(data) > _FEWEST else b""
-    texts = {name: head.decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
-    shares = {name: len(_FAR.findall(text)) / len(text) for name, text in texts.items() if text}
-    best = max(shares, key=lambda name: shares[name], default="")
-    return best if best and shares[best] > 0.9 and _is_clean(texts[best]) else ""  # noqa: PLR2004
+    name = detect(head)["encoding"] or ""
+    return name if name.startswith(("utf-16", "utf-32")) else ""
 
 
 def _beyond_ascii(data: bytes) -> bytes:
