@@ -21,23 +21,17 @@ _OLD = (
     *("tis-620", "cp874", *(f"cp{1250 + n}" for n in range(9)), "gb18030", "big5", "big5hkscs"),
     *("cp932", "euc-jp", "iso-2022-jp", "cp949", "cp437", "cp850", "cp852"),
 )
-# Python's codecs of the names that files declare. Browsers read the first group with an encoding
-# that has more characters, and Python and chardet lack the others
+# Browsers read files of these encodings with one that has more characters
 # (https://encoding.spec.whatwg.org/#names-and-labels).
 _MEANT = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874",
     "tis-620": "cp874", "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs",
     "shift_jis": "cp932", "shift_jis_2004": "cp932", "euc_jis_2004": "euc_jp", "euc_kr": "cp949",
 }  # fmt: skip
-_LACKING = {
-    **dict.fromkeys(("unicode", "csunicode", "ucs-2", "iso-10646-ucs-2"), "utf-16-le"),
-    "unicodefeff": "utf-16-le", "unicodefffe": "utf-16-be", "mac-ukrainian": "mac_cyrillic",
-}  # fmt: skip
 _SHOWN = {
     "ISO8859": "ISO-8859", "ISO2022": "ISO-2022", "MAC-ROMAN": "MACINTOSH", "-LE": "LE",
     "-BE": "BE",
 }  # fmt: skip
-_ISO = re.compile(r"(?:cs)?iso-?8859-?(\d+)(?:-?[ei])?")  # `iso88592`, `iso-8859-8-i`
 _SAMPLE = 2**16  # bytes that are examined
 _LINES = 2**14  # bytes of lines that are examined: chardet takes 2 ms per KiB
 _BEFORE = 200  # bytes that are examined before the first byte beyond ASCII of a line
@@ -78,9 +72,7 @@ def codec_of(label: str) -> str:
     except LookupError:
         from chardet.registry import lookup_encoding
 
-        iso, plain = _ISO.fullmatch(name), name.removeprefix("x-").removeprefix("x-")
-        standard = f"iso8859-{iso[1]}" if iso else _LACKING.get(plain) or lookup_encoding(plain)
-        codec = codecs.lookup(standard or plain).name
+        codec = codecs.lookup(lookup_encoding(name) or name).name
     b"a".decode(codec, "ignore")  # raises for codecs that are not of text, such as `hex`
     return _MEANT.get(codec, codec)
 
