@@ -116,7 +116,11 @@ def _wide(head: bytes) -> str:
     from chardet import detect
 
     name = detect(head)["encoding"] or ""
-    return name if name.startswith(("utf-16", "utf-32")) else ""
+    if not name.startswith(("utf-16", "utf-32")):
+        return ""
+    text = head.decode(name, "replace")  # chardet takes small pictures for Chinese
+    unprintable = sum(not (c.isprintable() or c.isspace()) or c == _REPLACED for c in text)
+    return name if unprintable * 100 < len(text) else ""
 
 
 def _beyond_ascii(data: bytes) -> bytes:
