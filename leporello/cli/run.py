@@ -165,25 +165,15 @@ def _try_out(pipelines: Sequence[PipelineSpec]) -> None:
 def plan(
     options: JobOptions,
     *,
-    data: Data = None,
-    ladder: Annotated[
-        bool,
-        typer.Option(
-            "--ladder",
-            help="Print only a command that also runs the pipeline with oracle retrievers.",
-        ),
-    ] = False,
+    data: Data = None,  # noqa: ARG001 -- its callback sets the tasks' data directory
     as_json: AsJson = False,
 ) -> None:
     """Print the work that a run would do, and the work that an earlier run has finished."""
-    from leporello.cli.display.plan import print_oracle_command, show_plan
+    from leporello.cli.display.plan import show_plan
     from leporello.jobs.jobs import prepare
     from leporello.runs.plan import plan as plan_jobs
     from leporello.storage.runs import view
 
-    if ladder:
-        print_oracle_command(options, data, as_json=as_json)
-        return
     planned = plan_jobs(prepare(options), view(options.out) if options.out else None, options.limit)
     if as_json:
         print_json({"jobs": [*map(asdict, planned)]})

@@ -16,7 +16,6 @@ from leporello.analysis.comparison.tables import (
     TaskComparison,
 )
 from leporello.analysis.finished import FinishedJob, FinishedRun
-from leporello.analysis.oracle_baselines import ORACLES
 from leporello.core.coverage import mean_shares
 from leporello.core.errors import UserError, check_list, did_you_mean, few
 from leporello.engine.results.finished import ExampleStatistics
@@ -26,6 +25,9 @@ from leporello.metrics import Metric
 
 _STAGES = ("chunker", "reader", "combiner")  # stages that pipelines of an oracle gap share
 _POINT = 0.01  # smallest difference of truncated shares that triggers a warning
+
+# Classes of retrievers, best first: oracles, all chunks, then random and first chunks.
+_ORACLES = ("Oracle", "OracleAnswer", "All", "Random", "First")
 
 
 def compare(
@@ -224,6 +226,6 @@ def _oracle_gaps(jobs: Sequence[FinishedJob], labels: Sequence[str]) -> tuple[Or
 
 def _oracle_gap(group: Sequence[tuple[str, str]]) -> OracleGap:
     oracles = sorted(
-        (pair for pair in group if pair[0] in ORACLES), key=lambda p: ORACLES.index(p[0])
+        (pair for pair in group if pair[0] in _ORACLES), key=lambda p: _ORACLES.index(p[0])
     )
-    return OracleGap(tuple(label for name, label in group if name not in ORACLES), tuple(oracles))
+    return OracleGap(tuple(label for name, label in group if name not in _ORACLES), tuple(oracles))

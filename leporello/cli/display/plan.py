@@ -1,19 +1,13 @@
-"""Display of `plan`: remaining work, ladders."""
+"""Display of `plan`: remaining work."""
 
-import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from pathlib import Path
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
-from leporello.analysis.oracle_baselines import oracle_sweep
-from leporello.cli.options import print_json, print_plain, program, stderr
-from leporello.core.errors import UserError, counted
-from leporello.jobs.options import JobOptions
+from leporello.cli.options import print_plain
+from leporello.core.errors import counted
 from leporello.runs.plan import PlannedJob
 
 
@@ -64,26 +58,3 @@ def _places(jobs: Sequence[PlannedJob]) -> Iterator[str]:
     for placement in placements:
         pipelines = dict.fromkeys(job.pipeline for job in jobs if job.placement == placement)
         yield f"{', '.join(pipelines) if len(placements) > 1 else 'it'} would run on {placement}"
-
-
-def print_oracle_command(options: JobOptions, data: Path | None, *, as_json: bool) -> None:
-    """Prints a command that runs a pipeline and its oracle sweep with the given options."""
-    if len(options.pipelines) > 1:
-        raise UserError(f"--ladder takes one pipeline, got {', '.join(options.pipelines)}")
-    sweep = oracle_sweep(options)
-    arguments = [
-        *(("--task", task) for task in options.tasks),
-        *(("--config", str(file)) for file in options.config),
-        *(("--set", text) for text in (*options.settings, sweep.override)),
-        *([("--split", options.split)] if options.split else []),
-        *([("--data", str(data))] if data else []),
-        *([("--limit", str(options.limit))] if options.limit else []),
-        *([("--out", str(options.out))] if options.out else []),
-    ]
-    words = [*program(), "run", sweep.pipeline, *(word for pair in arguments for word in pair)]
-    if as_json:
-        print_json({**asdict(sweep), "command": words})
-        return
-    if sweep.note:
-        print_plain(stderr(), f"note: {sweep.note}", "yellow")
-    typer.echo(shlex.join(words))
