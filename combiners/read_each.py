@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
 from typing import Literal
 
+from leporello.combiners.chains.outputs import most_trusted
 from leporello.combiners.stuff import LearnsReferences, Order, arranged, read_of
 from leporello.core.errors import UserError
 from leporello.core.protocols import ModelSource, Targets
@@ -51,8 +51,7 @@ class ReadEach:
             return "\n".join(output.text for output in answers)
         if self.keep == "best":
             return self._best(answers)
-        votes = Counter(_vote(output.text) for output in answers)
-        return max(answers, key=lambda output: votes[_vote(output.text)]).text
+        return most_trusted((_vote(output.text), output.text, 1.0) for output in answers)
 
     def supervise(self, example: Example, reads: Sequence[Read]) -> Sequence[Targets]:
         """Returns the references for reads that can answer the question, and `skip` for others.

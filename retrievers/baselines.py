@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import chain
 from typing import ClassVar
 
 from leporello.core.coverage import letters, merge
@@ -192,14 +192,13 @@ class OracleAnswer:
 def _containing(example: Example, chunks: Sequence[Chunk]) -> list[Chunk]:
     """Returns the chunks that contain a reference, in document order."""
     per_reference = (occurrences(example.document, text) for text in example.references)
-    spans = sorted(span for of_reference in per_reference for span in of_reference)
+    spans = sorted(chain.from_iterable(per_reference))
+
     starts = [span.start for span in spans]
-    # Smallest end of each span and all later spans, to test whether any of them ends in a chunk.
-    ends = [*accumulate((span.end for span in reversed(spans)), min)][::-1]
     containing = []
     for chunk in chunks:
-        first = bisect_left(starts, chunk.start)
-        if first < len(ends) and ends[first] <= chunk.end:
+        begun = spans[bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)]
+        if any(span.end <= chunk.end for span in begun):
             containing.append(chunk)
     return sorted(containing, key=lambda chunk: (chunk.start, chunk.end))
 

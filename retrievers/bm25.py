@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.postings import (
-    ByIndex,
     TermCounts,
     add_up,
     best_chunks,
@@ -23,6 +22,7 @@ from leporello.retrievers.postings import (
     count_terms,
     matching,
     pack,
+    retrieve_by_index,
     term_ids,
 )
 from leporello.text.tokens import terms
@@ -108,7 +108,7 @@ def _hashes(names: Sequence[str]) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True)
-class BM25(ByIndex):
+class BM25:
     """Okapi BM25 with the idf of Lucene: ln(1 + (N - n + 0.5) / (n + 0.5)), which is positive.
 
     N is the number of chunks, and n the number of chunks with the term. The weight of a term in a
@@ -122,6 +122,7 @@ class BM25(ByIndex):
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k",)
+    retrieve = retrieve_by_index
     join_only: ClassVar[tuple[str, ...]] = ("k1", "b")  # parameters that do not change segments
 
     k: Positive = 10

@@ -14,7 +14,7 @@ from leporello.core.environment.extras import require
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.embedders import cut, load_encoder, room
-from leporello.retrievers.postings import ByIndex, in_order
+from leporello.retrievers.postings import in_order, retrieve_by_index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,7 @@ def search_flat(index: Index, queries: NDArray[np.float32], k: int) -> list[dict
 
 
 @dataclass(frozen=True)
-class Dense(ByIndex):
+class Dense:
     """Embeds with sentence-transformers, and finds the nearest chunks with faiss.
 
     Nothing is truncated. A chunk longer than the model's input window is embedded in segments, and
@@ -75,6 +75,7 @@ class Dense(ByIndex):
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k", "query_prefix", "batch_size")
+    retrieve = retrieve_by_index
 
     k: Positive = 10
     model: ModelSource = "all-minilm-l6-v2"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.embedders import cut, load_encoder, room, token_room
-from leporello.retrievers.postings import ByIndex, best_chunks
+from leporello.retrievers.postings import best_chunks, retrieve_by_index
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ _TOKEN_DIGITS = 4
 
 
 @dataclass(frozen=True)
-class ColBERT(ByIndex):
+class ColBERT:
     """Compares the vectors of all tokens: the sum of each question token's best product (MaxSim).
 
     Khattab and Zaharia (SIGIR 2020). The model defines the markers of questions and documents, the
@@ -37,6 +37,7 @@ class ColBERT(ByIndex):
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k", "batch_size")
+    retrieve = retrieve_by_index
 
     k: Positive = 10
     model: ModelSource = "answerdotai/answerai-colbert-small-v1"
@@ -107,7 +108,7 @@ _WORD_DIGITS = 2
 
 
 @dataclass(frozen=True)
-class Splade(ByIndex):
+class Splade:
     """Compares the words that a masked language model predicts for questions and chunks.
 
     Formal et al. (SIGIR 2021 and 2022). Nothing is truncated: a chunk or question longer than the
@@ -122,6 +123,7 @@ class Splade(ByIndex):
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k", "batch_size")
+    retrieve = retrieve_by_index
 
     model: ModelSource
     k: Positive = 10

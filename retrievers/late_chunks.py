@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.errors import UserError
-from leporello.core.passages import Passage
 from leporello.core.protocols import Positive, Share
 from leporello.core.records import Chunk, Index
 from leporello.retrievers.dense import Dense
@@ -29,7 +28,7 @@ class LateChunks(Dense):
 
     So a chunk's vector depends on the meaning of `he` and `the company` (Günther et al., 2024).
     Segments overlap; of two vectors of a token, the one with more text around it counts. A passage
-    that is not a span of the document is embedded by its own text. For encoders with a fast
+    has the vector of the text of the document that it represents. For encoders with a fast
     tokenizer whose vectors are means of tokens. The text before each chunk of `Dense` is before
     each segment; `batch_size` is the number of segments per batch.
 
@@ -46,29 +45,18 @@ class LateChunks(Dense):
 
         if not chunks:
             return {"vectors": np.zeros((0, 0), np.float32), "first": np.zeros(0, np.int64)}
-        rows: dict[int, list[int]] = {}
-        for number, chunk in enumerate(chunks):
-            source = chunk if isinstance(chunk, Passage) else chunk.document
-            rows.setdefault(id(source), []).append(number)
         model = load_encoder("SentenceTransformer", self.model)
         encoder = _SegmentEncoder(model, self.passage_prefix, self.overlap)
         sums = np.zeros((len(chunks), encoder.dimensions), np.float32)
-        for numbers in rows.values():
-            text, spans = _text_and_spans([chunks[number] for number in numbers])
-            for places, vectors in encoder.pooled(text, spans, self.batch_size):
-                np.add.at(sums, np.asarray(numbers)[places], vectors)
+        spans = [(chunk.start, chunk.end) for chunk in chunks]
+        text = chunks[0].document.text
+        for places, vectors in encoder.pooled(text, spans, self.batch_size):
+            sums[places] += vectors
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         return {
             "vectors": sums / np.where(lengths > 0, lengths, 1),
             "first": np.arange(len(chunks)),
         }
-
-
-def _text_and_spans(chunks: Sequence[Chunk]) -> tuple[str, list[tuple[int, int]]]:
-    """Returns the text of the chunks' document, or of one passage, and the chunks' spans in it."""
-    if isinstance(chunks[0], Passage):
-        return chunks[0].text, [(0, len(chunks[0].text))] * len(chunks)
-    return chunks[0].document.text, [(chunk.start, chunk.end) for chunk in chunks]
 
 
 class _SegmentEncoder:

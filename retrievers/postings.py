@@ -136,25 +136,14 @@ def add_up(
         yield sums
 
 
-class ByIndex:
-    """A retriever whose index of chunks can be cached, with `index` and `search`."""
-
-    def index(self, chunks: Sequence[Chunk]) -> Any:  # noqa: ANN401 -- any index
-        """Returns the index of chunks for `search`."""
-        raise NotImplementedError
-
-    def search(
-        self,
-        index: Any,  # noqa: ANN401 -- as above
-        questions: Sequence[str],
-        chunks: Sequence[Chunk],
-    ) -> list[list[Hit]]:
-        """Returns the hits of each question, using the index of these chunks."""
-        raise NotImplementedError
-
-    def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
-        """Returns the hits of each question."""
-        return self.search(self.index(chunks), questions, chunks)
+def retrieve_by_index(
+    self: Any,  # noqa: ANN401 -- any retriever with an index
+    questions: Sequence[str],
+    chunks: Sequence[Chunk],
+) -> list[list[Hit]]:
+    """Returns the hits of each question: the method `retrieve` of a retriever with an index."""
+    hits: list[list[Hit]] = self.search(self.index(chunks), questions, chunks)
+    return hits
 
 
 def best_chunks(

@@ -14,6 +14,8 @@ from leporello.text.folding import composed, folded
 from leporello.text.headings import headings, is_bare, label_of, name_of
 from leporello.text.mentions import mentions_in
 
+# Names are compared with a heading's words, ignoring number and case, and with the complete heading
+# (`Appendix A`). A final `*` matches any characters, and an initial `*` any words.
 _INTRODUCTIONS = (
     *("*introduction*", "*einleitung*", "*einführung*", "*introducción*", "*introduzione*"),
     *("*introdução*", "*inleiding*"),
@@ -42,67 +44,57 @@ class Selected:
     A chunk belongs to the section in which it starts. An introduction within a chapter counts only
     in the first chapter, and selects the complete chapter. Without an introduction, all sections
     are selected that are not left out. All scores are 0.
-
-    Names are compared with a heading's words, ignoring number and case, and with the complete
-    heading (`Appendix A`). A final `*` matches any characters, and an initial `*` any words.
-
-    Attributes:
-        begin: Names of the section with which the selection begins.
-        leave_out: Names of sections to leave out, with their subsections.
     """
-
-    begin: tuple[str, ...] = _INTRODUCTIONS
-    leave_out: tuple[str, ...] = _LEFT_OUT
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the selected chunks for each question, in document order; without any, all."""
-        selected = self._select(chunks) if chunks else []
+        selected = _select(chunks) if chunks else []
         if chunks and not selected:
             # An empty selection would give an answer without any text.
             note("every section would be left out: all are selected")
             selected = list(chunks)
         return [[Hit(chunk, 0.0) for chunk in selected] for _ in questions]
 
-    def _select(self, chunks: Sequence[Chunk]) -> list[Chunk]:
-        document = chunks[0].document
-        sections = headings(document)
-        out = merge(
-            Span(section.start, section.end)
-            for section in sections
-            if _is_any(section, self.leave_out)
-        )
-        # Every chapter may have an introduction; only the first chapter's begins the selection,
-        # since MuLD summarises "from the first introduction section onwards" (decision 13).
-        begin = self._first(sections, out)
-        starts = [section.start for section in sections]
 
-        def section_start(chunk: Chunk) -> int:
-            """Returns the chunk's start, or the next section's if it begins with a bare heading."""
-            index = bisect_right(starts, chunk.start)
-            start = chunk.start
-            while 0 < index < len(starts) and is_bare(document, sections[index - 1]):
-                start = starts[index]
-                index += 1
-            return start
+def _select(chunks: Sequence[Chunk]) -> list[Chunk]:
+    document = chunks[0].document
+    sections = headings(document)
+    out = merge(
+        Span(section.start, section.end) for section in sections if _is_any(section, _LEFT_OUT)
+    )
+    # Every chapter may have an introduction; only the first chapter's begins the selection,
+    # since MuLD summarises "from the first introduction section onwards" (decision 13).
+    begin = _first(sections, out)
+    starts = [section.start for section in sections]
 
-        pairs = ((chunk, section_start(chunk)) for chunk in chunks)
-        return [chunk for chunk, start in pairs if start >= begin and not _is_in(out, start)]
+    def section_start(chunk: Chunk) -> int:
+        """Returns the chunk's start, or the next section's if it begins with a bare heading."""
+        index = bisect_right(starts, chunk.start)
+        start = chunk.start
+        while 0 < index < len(starts) and is_bare(document, sections[index - 1]):
+            start = starts[index]
+            index += 1
+        return start
 
-    def _first(self, sections: Sequence[Section], out: Sequence[Span]) -> int:
-        """Returns the first character of the selection: 0 without an introduction."""
-        around: list[Section] = []
-        had_chapter = False  # whether an earlier top-level section may be the first chapter
-        for section in sections:
-            while around and around[-1].end <= section.start:
-                earlier = around.pop()
-                is_front = _is_in(out, earlier.start) or _is_any(earlier, _FRONT)
-                had_chapter = had_chapter or not (around or is_front)
-            around.append(section)
-            if not _is_in(out, section.start) and _is_any(section, self.begin):
-                start = _beginning(around, had_chapter=had_chapter)
-                if start is not None:
-                    return start
-        return 0
+    pairs = ((chunk, section_start(chunk)) for chunk in chunks)
+    return [chunk for chunk, start in pairs if start >= begin and not _is_in(out, start)]
+
+
+def _first(sections: Sequence[Section], out: Sequence[Span]) -> int:
+    """Returns the first character of the selection: 0 without an introduction."""
+    around: list[Section] = []
+    had_chapter = False  # whether an earlier top-level section may be the first chapter
+    for section in sections:
+        while around and around[-1].end <= section.start:
+            earlier = around.pop()
+            is_front = _is_in(out, earlier.start) or _is_any(earlier, _FRONT)
+            had_chapter = had_chapter or not (around or is_front)
+        around.append(section)
+        if not _is_in(out, section.start) and _is_any(section, _INTRODUCTIONS):
+            start = _beginning(around, had_chapter=had_chapter)
+            if start is not None:
+                return start
+    return 0
 
 
 def _beginning(around: Sequence[Section], *, had_chapter: bool) -> int | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from leporello.core.protocols import NonNegative, Positive, Share
 from leporello.core.records import Chunk, Hit, Index
 from leporello.retrievers.postings import (
-    ByIndex,
     TermCounts,
     add_up,
     best_chunks,
@@ -20,6 +19,7 @@ from leporello.retrievers.postings import (
     matching,
     pack,
     packed_terms,
+    retrieve_by_index,
     term_ids,
 )
 from leporello.text.tokens import terms
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TfIdf(ByIndex):
+class TfIdf:
     """TF-IDF fitted on the document's chunks, as in MuLD (Hudson and Al Moubayed 2022, sec. 4).
 
     Weights are those of scikit-learn (smoothed idf, L2 norm), or are computed by it. The weights of
@@ -47,6 +47,7 @@ class TfIdf(ByIndex):
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k",)
+    retrieve = retrieve_by_index
 
     # MuLD's ten, which contain 84.7 % of HotpotQA's evidence with these terms (decision 17).
     k: Positive = 10
@@ -133,7 +134,7 @@ def _weights(bags: TermCounts, idf: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class RankBM25(ByIndex):
+class RankBM25:
     """Okapi BM25, BM25+ and BM25L by the library rank_bm25, for identical scores.
 
     `BM25` is several times as fast, and has another idf: the library's Okapi gives a term in half
@@ -149,6 +150,7 @@ class RankBM25(ByIndex):
     """
 
     search_only: ClassVar[tuple[str, ...]] = ("k",)
+    retrieve = retrieve_by_index
 
     k: Positive = 10
     variant: Literal["okapi", "plus", "l"] = "okapi"

@@ -1,6 +1,10 @@
-"""Properties of outputs: supporting sentence, comparison key, confidence, whether it is empty."""
+"""Properties of outputs: supporting sentence, comparison key, confidence, votes, emptiness."""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TypeVar
 
 from leporello.combiners.lists.parse import items
 from leporello.core.records import Document, Output
@@ -8,6 +12,7 @@ from leporello.text.log_odds import logistic
 from leporello.text.sentences import sentence_spans
 from leporello.text.squad import normalise
 
+_Answer = TypeVar("_Answer")
 _AROUND = 1000  # characters before and after an answer within which its sentence is searched
 
 
@@ -33,6 +38,19 @@ def has_no_answer(text: str) -> bool:
 def answer_key(text: str) -> str:
     """Returns the comparison key of an answer: SQuAD's form, or the letter of the article `A`."""
     return normalise(text) or text.strip().casefold()
+
+
+def most_trusted(answers: Iterable[tuple[str, _Answer, float]]) -> _Answer:
+    """Returns the answer with the greatest sum of weights over equal answers, by their keys.
+
+    `answers` are keys, answers and weights. Of equal answers, and of equal sums, the first counts.
+    """
+    sums: dict[str, float] = defaultdict(float)
+    first: dict[str, _Answer] = {}
+    for key, answer, weight in answers:
+        sums[key] += weight
+        first.setdefault(key, answer)
+    return first[max(sums, key=sums.__getitem__)]
 
 
 def confidence(score: float | None) -> float:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import regex
 
-from leporello.combiners.chains.outputs import answer_key, confidence, evidence, has_no_answer
+from leporello.combiners.chains.outputs import (
+    answer_key,
+    confidence,
+    evidence,
+    has_no_answer,
+    most_trusted,
+)
 from leporello.combiners.map_reduce import groups_that_fit
 from leporello.combiners.stuff import chunks_of, read_of, read_with, wants_short_answer
 from leporello.core.records import Asking, Combination, Document, Example, Hit, Output, Read
@@ -21,6 +26,7 @@ _FIELD = regex.compile(
     regex.IGNORECASE | regex.MULTILINE,
 )
 _NUMBER = regex.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,9})?)\s*(%?)")
+_NAMES = {"information": "Extracted information"}
 _MOST = 5.0  # highest confidence on the instruction's scale
 
 
@@ -29,25 +35,13 @@ class Finding:
     """Fields of one read, any of which may be empty; `written` if the reader wrote one of them."""
 
     information: str
-    rationale: str
     answer: str
     confidence: float
-    written: bool
+    text: str  # the fields that are not empty as lines, or the sentence of a copied answer
+    written: bool = False
 
     def __bool__(self) -> bool:
         return not (has_no_answer(self.answer) and has_no_answer(self.information))
-
-    def __str__(self) -> str:
-        """Returns the fields that are not empty as lines, or the sentence of a copied answer."""
-        if not self.written:
-            return self.information
-        fields = {
-            "Extracted information": self.information,
-            "Rationale": self.rationale,
-            "Answer": self.answer,
-            "Confidence": f"{self.confidence * _MOST:.1f}",
-        }
-        return "\n".join(f"{name}: {text}" for name, text in fields.items() if text)
 
 
 def finding(output: Output, document: Document) -> Finding:
@@ -56,40 +50,21 @@ def finding(output: Output, document: Document) -> Finding:
     default = confidence(output.score)
     if len(parts) == 1:
         answer = output.text.strip()
-        return Finding(
-            "" if has_no_answer(answer) else evidence(output, document),
-            "",
-            answer,
-            default,
-            written=False,
-        )
-    fields = {
-        n.casefold().split()[-1]: t.strip() for n, t in zip(parts[1::2], parts[2::2], strict=True)
-    }
-    return Finding(
-        fields.get("information", ""),
-        fields.get("rationale", ""),
-        fields.get("answer", ""),
-        _confidence(fields.get("confidence", ""), default),
-        written=True,
-    )
+        information = "" if has_no_answer(answer) else evidence(output, document)
+        return Finding(information, answer, default, information)
+    fields = dict.fromkeys(("information", "rationale", "answer", "confidence"), "")
+    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+        fields[name.casefold().split()[-1]] = text.strip()
+    number = _confidence(fields["confidence"], default)
+    fields["confidence"] = f"{number * _MOST:.1f}"
+    lines = (f"{_NAMES.get(name, name.title())}: {text}" for name, text in fields.items() if text)
+    return Finding(fields["information"], fields["answer"], number, "\n".join(lines), written=True)
 
 
 def _confidence(text: str, default: float) -> float:
     """Parses a confidence such as `4`, `4/5` or `80 %`."""
     number = _NUMBER.search(text)
     return min(float(number[1]) / (100 if number[2] else _MOST), 1.0) if number else default
-
-
-def most_trusted(findings: Sequence[Finding]) -> str:
-    """Returns the answer with the greatest sum of confidence over all its findings."""
-    trust: dict[str, float] = defaultdict(float)
-    answers: dict[str, str] = {}
-    for parsed in findings:
-        key = answer_key(parsed.answer)
-        trust[key] += parsed.confidence
-        answers.setdefault(key, parsed.answer)
-    return answers[max(trust, key=trust.__getitem__)]
 
 
 _FIELDS = (
@@ -144,7 +119,7 @@ class StructuredMapReduce:
             [output] = yield [read_of(example, [])]
             return str(output.text)
         if wants_short_answer(example) and not any(parsed.written for parsed in findings):
-            return most_trusted(findings)
+            return most_trusted((answer_key(f.answer), f.answer, f.confidence) for f in findings)
         texts = yield from self._collapsed(example, findings)
         [output] = yield [
             dataclasses.replace(self._read(example, self.reduce, texts), choices=example.choices)
@@ -154,13 +129,13 @@ class StructuredMapReduce:
 
     def _collapsed(self, example: Example, findings: Sequence[Finding]) -> Asking[tuple[str, ...]]:
         """Merges the findings until their texts fit the input window."""
-        texts = tuple(map(str, findings))
+        texts = tuple(parsed.text for parsed in findings)
         read = self._read(example, self.collapse, ())
         while len(groups := (yield from groups_that_fit(read, texts))) > 1:
             outputs = yield [dataclasses.replace(read, passages=group) for group in groups]
             merged = (finding(output, example.document) for output in outputs)
             # If the reader loses everything, the last read still has the first group.
-            texts = tuple(str(parsed) for parsed in merged if parsed) or groups[0]
+            texts = tuple(parsed.text for parsed in merged if parsed) or groups[0]
         return texts
 
     def _read(self, example: Example, instruction: str, passages: tuple[Any, ...]) -> Read:

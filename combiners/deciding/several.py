@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leporello.combiners.chains.outputs import answer_key, confidence, has_no_answer
+from leporello.combiners.chains.outputs import (
+    answer_key,
+    confidence,
+    has_no_answer,
+    most_trusted,
+)
 from leporello.combiners.stuff import arranged
 from leporello.core.calls.answers import as_text, confidence_of, with_more, with_way
 from leporello.core.calls.contracts import in_role, run_combiner, watched
@@ -144,15 +148,13 @@ class SelfConsistency:
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the rounds of one run after the other."""
-        votes: dict[str, float] = defaultdict(float)
-        answers: dict[str, JSON] = {}
+        votes: list[tuple[str, JSON, float]] = []
         for arrangement in arrangements(hits, self.runs):
             answer, reads = yield from watched(run_combiner(self.combiner, example, arrangement))
             score = reads[-1][1].score if reads else None
             key = answer_key(answer) if isinstance(answer, str) else json.dumps(answer)
-            votes[key] += confidence(score)
-            answers.setdefault(key, answer)
-        return answers[max(votes, key=votes.__getitem__)]
+            votes.append((key, answer, confidence(score)))
+        return most_trusted(votes)
 
 
 def arrangements(hits: Sequence[Hit], count: int) -> list[tuple[Hit, ...]]:

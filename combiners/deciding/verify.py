@@ -19,82 +19,52 @@ CHECK = "Does the text say so? Answer with one of the choices."
 _FEW = 8  # words of an answer that is too short to be a statement
 _MOST = 50  # sentences that are checked; later sentences count as not supported
 _MARK = " [unsupported]"
+_LABELS = ("Entailment", "Contradiction", "Not mentioned")
 
 
 @dataclass(frozen=True)
 class Verify:
     """Runs another combiner, and checks each sentence of its answer against the passages read.
 
-    The reader of a role decides whether the passages entail each claim. It chooses a label, as
-    generative readers and `Embedded` do; or each passage and the claim form a pair of premise and
-    hypothesis. A short answer is checked together with its question. Choices are not checked; a
-    note reports answers without checks. The raw answer contains all claims, and
-    the table of ways counts the results.
+    The reader of a role decides whether the passages entail each claim: it chooses `Entailment`,
+    `Contradiction` or `Not mentioned`. A short answer is checked together with its
+    question. Choices are not checked; a note reports answers without checks. The raw answer
+    contains all claims, and the table of ways counts the results.
 
     Attributes:
         combiner: Combiner whose answer is checked.
-        role: Role of the reader that checks.
+        role: Role of the reader that checks, such as `Embedded` or one that generates text.
         unsupported: Treatment of a sentence that is not supported: `mark` or `drop`.
         threshold: Probability at or above which a claim is supported; without probabilities, the
             label decides.
-        labels: Labels to choose from; the first means that the claim is supported.
-        pairs: Whether the reader gets one pair per passage, and answers with the first label.
-        check: Instruction for the choice.
     """
 
     combiner: Combiner
     role: Role = ANSWER
     unsupported: Literal["mark", "drop"] = "mark"
     threshold: Share = 0.5
-    labels: tuple[str, ...] = ("Entailment", "Contradiction", "Not mentioned")
-    pairs: bool = False
-    check: str = CHECK
-
-    def __post_init__(self) -> None:
-        if len({*self.labels}) < (1 if self.pairs else 2):
-            raise ValueError("labels needs at least two; the first means supported")
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the combiner's rounds, then all checks in one round."""
         answer, reads = yield from watched(run_combiner(self.combiner, example, hits))
-        passages = [*{_key(p): p for read, _ in reads for p in read.passages}.values()]
+        passages = {_key(p): p for read, _ in reads for p in read.passages}.values()
         text = as_text(answer)
         if example.choices or has_no_answer(text) or not passages:
             note("Verify checked nothing: the answer has no claim, or no passage was read for it")
             return answer
         sentences = [text[start:end] for start, end in sentence_spans(text)]
-        checks = [self._reads(sentence, example, passages) for sentence in sentences[:_MOST]]
-        outputs: list[Output] = yield [check for group in checks for check in group]
-        replies = iter(outputs)
-        # One passage that supports a claim suffices; the others usually do not mention it.
-        support = [max(self._support(next(replies)) for _ in group) for group in checks]
+        # `In Paris` alone can be neither supported nor refuted. Statements made of the question and
+        # the answer by rules were judged no better (68 claims of the sample task).
+        claims = (
+            f"{example.question} {claim}".strip() if len(claim.split()) <= _FEW else claim
+            for claim in sentences[:_MOST]
+        )
+        outputs = yield [Read((*passages,), c, CHECK, _LABELS, role=self.role) for c in claims]
         # Without a check, the mark is the safer default.
-        support += [0.0] * (len(sentences) - len(checks))
+        support = [*map(_support, outputs), *[0.0] * (len(sentences) - len(outputs))]
         confidence = confidence_of(answer, (output for _, output in reads))
         answer = with_more(answer, confidence=confidence)
         return self._answer(answer, list(zip(sentences, support, strict=True)))
-
-    def _reads(
-        self, sentence: str, example: Example, passages: Sequence[Chunk | str]
-    ) -> list[Read]:
-        text = sentence
-        # `In Paris` alone can be neither supported nor refuted. Statements made of the question and
-        # the answer by rules were judged no better (68 claims of the sample task).
-        if len(sentence.split()) <= _FEW:
-            text = f"{example.question} {sentence}".strip()
-        if not self.pairs:
-            return [Read((*passages,), text, self.check, self.labels, role=self.role)]
-        premises = [p if isinstance(p, str) else p.text for p in passages]
-        return [
-            Read((passage, text), pair=(premise, text), role=self.role)
-            for passage, premise in zip(passages, premises, strict=True)
-        ]
-
-    def _support(self, output: Output) -> float:
-        """Returns the probability that a claim is supported; 0 if another label is chosen."""
-        if answer_key(output.text) != answer_key(self.labels[0]):
-            return 0.0
-        return 1.0 if output.probability is None else output.probability
 
     def _answer(self, answer: JSON, claims: Sequence[tuple[str, float]]) -> JSON:
         decisions = [probability >= self.threshold for _, probability in claims]
@@ -110,6 +80,13 @@ class Verify:
         partly = "supported in part" if any(decisions) else "unsupported"
         way = "supported" if all(decisions) else partly
         return with_way(with_more(answer, answer=" ".join(sentences), claims=rows), way)
+
+
+def _support(output: Output) -> float:
+    """Returns the probability that a claim is supported; 0 if another label is chosen."""
+    if answer_key(output.text) != answer_key(_LABELS[0]):
+        return 0.0
+    return 1.0 if output.probability is None else output.probability
 
 
 def _key(passage: Chunk | str) -> Hashable:

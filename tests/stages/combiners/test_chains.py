@@ -105,8 +105,11 @@ Confidence: {}"""
 )
 def test_fields_are_parsed_in_several_formats(number: str, confidence: float) -> None:
     parsed = finding(Output(WRITTEN.format(number)), DOCUMENT)
-    assert (parsed.information, parsed.rationale) == ("Bert is blue.", "it\n says so")
-    assert parsed.answer == "blue"
+    assert (parsed.information, parsed.answer) == ("Bert is blue.", "blue")
+    lines = (
+        "Extracted information: Bert is blue.\nRationale: it\n says so\nAnswer: blue\nConfidence: "
+    )
+    assert parsed.text.startswith(lines)
     assert parsed.confidence == pytest.approx(confidence)
 
 

@@ -159,16 +159,6 @@ def _verified(combiner: Verify, example: Example, answer: str) -> object:
     return finished(combiner, constant(answer, 0.9), example, check=CHECK).value
 
 
-def test_verify_with_pairs_reads_one_pair_per_passage() -> None:
-    """Readers that compare two texts need pairs; one supporting passage is enough."""
-    checks = Verify(Stuff(), "check", labels=("same",), pairs=True)
-    active = finished(checks, constant("red"), check=constant("same", 0.8))
-    pairs = [read.pair for read in _reads(active) if read.pair]
-    assert len(pairs) == len(active.hits)
-    assert {claim for _, claim in pairs} == {"What colour were the boots of the cat? red"}
-    assert active.value["way"] == ["supported"]  # type: ignore[call-overload, index]
-
-
 MISTAKES: Mapping[str, str] = {
     "{class: Cascade, steps: [Stuff]}": "a cascade needs at least two steps, got 1",
     "{class: Cascade, steps: [Stuff, Stuff], below: 1.5}": "less than or equal to 1, got 1.5",
@@ -182,7 +172,6 @@ MISTAKES: Mapping[str, str] = {
         "an alias may not point to a value that contains it"
     ),
     "{class: Verify, combiner: Stuff, threshold: -1}": "greater than or equal to 0, got -1",
-    "{class: Verify, combiner: Stuff, labels: [yes]}": "labels needs at least two",
     "{class: BestOf, combiners: []}": "combiners needs at least two, got 0",
 }
 
