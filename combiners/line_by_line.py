@@ -46,7 +46,8 @@ class LineByLine:
             note("lines that were not selected are not translated")
         is_joined = self.unit == "joined"
         spans = [span for span, _ in groups] if is_joined else [part.span for part in parts]
-        outputs = yield [_read(example, span) for span in spans]
+        chunks = (example.document.chunk(span.start, span.end) for span in spans)
+        outputs = yield [read_with(example, [chunk]) for chunk in chunks]
         if is_joined:
             return "\n".join(output.text.strip() for output in outputs)
         # An empty answer leaves an empty line, not the original (decision 15).
@@ -160,10 +161,6 @@ def _groups(page: _LinePage, hits: Sequence[Hit]) -> Iterator[tuple[Span, list[_
             yield parts[0].span, parts
         elif parts:
             yield _stripped(text, Span(start, end), start, end), parts
-
-
-def _read(example: Example, span: Span) -> Read:
-    return read_with(example, [example.document.chunk(span.start, span.end)])
 
 
 def _lines(text: str) -> Iterator[Span]:

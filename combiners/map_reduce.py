@@ -111,16 +111,14 @@ class Refine:
             return str(output.text)
         answer = ""
         queue = arranged(hits, "document")
-        for position, hit in enumerate(queue):
+        for position, hit in enumerate(queue, 1):
             read = read_of(example, [hit])
-            if position < len(queue) - 1:
-                # Choices only at the end: the reader could not change an early choice.
-                read = dataclasses.replace(read, choices=())
             if answer:
-                passages = (f"Answer so far: {answer}", *read.passages)
-                refined = read_with(example, passages, self.refine_instruction)
-                read = dataclasses.replace(refined, choices=read.choices)
-            [output] = yield [read]
+                passages = (f"Answer so far: {answer}", hit.chunk)
+                read = read_with(example, passages, self.refine_instruction)
+            # Choices only at the end: the reader could not change an early choice.
+            choices = example.choices if position == len(queue) else ()
+            [output] = yield [dataclasses.replace(read, choices=choices)]
             # A blank output, from a hit without news, must not erase the answer so far.
             answer = output.text.strip() or answer
         return answer

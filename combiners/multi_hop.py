@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import TypeVar
@@ -11,7 +11,7 @@ import regex
 
 from leporello.core.calls.contracts import run_combiner
 from leporello.core.protocols import Combiner, Count, Positive
-from leporello.core.records import Asking, Chunk, Combination, Example, Hit, Search
+from leporello.core.records import Asking, Combination, Example, Hit, Search
 from leporello.text.folding import composed
 from leporello.text.sentences import sentence_spans
 from leporello.text.tokens import terms
@@ -60,7 +60,7 @@ class MultiHop:
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields a round of searches per hop, then the combiner's rounds."""
-        hops = [[_Path(hit, (hit.chunk,), example.question) for hit in hits]]
+        hops = [[_Path(hit, example.question) for hit in hits]]
         # A hop without new passages ends the search, since its queries would repeat.
         while len(hops) < self.hops and hops[-1]:
             hops.append((yield from self._hop(hops[-1][: self.beam])))
@@ -69,35 +69,32 @@ class MultiHop:
 
     def _hop(self, paths: Sequence[_Path]) -> Asking[list[_Path]]:
         """Returns the new passages that the best passages of a hop lead to."""
-        # Chunks of 200 words hold several paragraphs, whose other names mislead the search.
-        nearest = [nearest_sentences(p.hit.chunk.text, p.missing, self.sentences) for p in paths]
-        missing = [missing_terms(p.missing, n) for p, n in zip(paths, nearest, strict=True)]
-        # With BM25, names find all evidence for 68 % of MuSiQue, complete passages for 48 %.
-        additions = [names(text, p.searched) for text, p in zip(nearest, paths, strict=True)]
-        pairs = zip(missing, additions, strict=True)
-        queries = [f"{words} {addition}".strip() for words, addition in pairs]
-        # A passage with all words of the question and without new names leads to no search.
-        indices = [index for index, query in enumerate(queries) if query]
-        if not indices:
-            return []
-        # Only new passages count, so that hits already found do not use up `new` (decision 24).
-        answers = yield [Search(queries[index], self.new) for index in indices]
+        searches: list[Search] = []
+        reached: list[tuple[str, str]] = []
+        for path in paths:
+            text = path.hit.chunk.text
+            # Chunks of 200 words hold several paragraphs, whose other names mislead the search.
+            nearest = nearest_sentences(text, path.missing, self.sentences)
+            missing = missing_terms(path.missing, nearest)
+            # With BM25, names find all evidence for 68 % of MuSiQue, complete passages for 48 %.
+            new = names(nearest, f"{path.missing} {path.known}")
+            # A passage with all words of the question and without new names leads to no search.
+            if query := f"{missing} {new}".strip():
+                # Only new passages count, so that hits already found do not use up `new`.
+                searches.append(Search(query, self.new))
+                reached.append((missing, f"{text} {path.known}"))
+        answers = yield searches
         return interleaved(
-            [_Path(hit, (hit.chunk, *paths[index].chunks), missing[index]) for hit in hits]
-            for index, hits in zip(indices, answers, strict=True)
+            [_Path(hit, *words) for hit in hits]
+            for words, hits in zip(reached, answers, strict=True)
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Path:
     hit: Hit
-    chunks: tuple[Chunk, ...]  # those of the passage and its predecessors, the latest first
     missing: str  # words of the question that the predecessors lack
-
-    @property
-    def searched(self) -> str:
-        """Text whose names need no further search: missing words and earlier passages."""
-        return " ".join([self.missing, *(chunk.text for chunk in self.chunks[1:])])
+    known: str = ""  # texts of the predecessors
 
 
 def interleaved(lists: Iterable[Sequence[_Item]]) -> list[_Item]:
@@ -132,13 +129,12 @@ def nearest_sentences(text: str, question: str, count: int) -> str:
     """Returns the `count` sentences nearest to a question; 0 for all sentences."""
     if not count:
         return text
-    scores = dict(_scores(text, set(terms(question))))
-    best = sorted(scores, key=lambda span: -scores[span])[:count]
-    return " ".join(text[start:end] for start, end in sorted(best))
+    asked = set(terms(question))
 
-
-def _scores(text: str, question: set[str]) -> Iterator[tuple[tuple[int, int], float]]:
-    for start, end in sentence_spans(text):
-        words = terms(text[start:end])
+    def score(span: tuple[int, int]) -> float:
+        words = terms(text[slice(*span)])
         # The root: without it the longest sentences win, with the full length the shortest.
-        yield (start, end), len(question.intersection(words)) / (1 + len(words)) ** 0.5
+        return len(asked.intersection(words)) / (1 + len(words)) ** 0.5
+
+    best = sorted(sentence_spans(text), key=score, reverse=True)[:count]
+    return " ".join(text[start:end] for start, end in sorted(best))

@@ -84,18 +84,15 @@ class OrderByPairs:
         if self.ask == "pair" and output.score is not None and 0 <= output.score <= 1:
             scores = (output.score, 1 - output.score)
         elif self.ask == "pair" or len(scores) != len(_LABELS):
+            needed = "choices, such as CausalLM"
+            if self.ask == "pair":
+                needed = "a pair of texts with a probability, such as PairClassifier"
             raise ValueError(
-                f"OrderByPairs(ask={self.ask!r}) needs {_NEEDS[self.ask]}; this reader returned"
-                f" the score {output.score!r} and the scores {output.scores!r:.60}"
+                f"OrderByPairs(ask={self.ask!r}) needs a reader that scores {needed}; this reader"
+                f" returned the score {output.score!r} and the scores {output.scores!r:.60}"
             )
         # Models can be certain of a wrong order.
         return max(-_LIMIT, min(_LIMIT, log_odds(scores)))
-
-
-_NEEDS = {
-    "choices": "a reader that scores choices, such as CausalLM",
-    "pair": "a reader that returns a probability for a pair of texts, such as PairClassifier",
-}
 
 
 @dataclass(frozen=True)

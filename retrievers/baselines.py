@@ -97,8 +97,6 @@ class Random:
         return [self._draw(question, chunks) for question in questions]
 
     def _draw(self, question: str, chunks: Sequence[Chunk]) -> list[Hit]:
-        if not chunks:
-            return []
         # Text seeds are hashed by SHA-512, so every process draws the same chunks.
         generator = random.Random(repr((self.seed, chunks[0].document.id, question)))
         hits = [Hit(chunk, generator.random()) for chunk in chunks]
@@ -130,7 +128,7 @@ class Oracle:
         # repeat the failed ones (decision 25).
         if not all(example.evidence for example in examples):
             note("a question on this document has no gold evidence: nothing is selected for it")
-        elif chunks and not all(hits):
+        elif not all(hits):
             note("no chunk contains the gold evidence of a question on this document")
         return hits
 
@@ -171,7 +169,7 @@ class OracleAnswer:
         hits = [self._best(example, chunks, words) for example in examples]
         if not all(example.references for example in examples):
             note("a question on this document has no reference: nothing is selected for it")
-        elif chunks and not all(hits):
+        elif not all(hits):
             note("no chunk shares a word with a reference of a question on this document")
         return hits
 

@@ -67,12 +67,11 @@ class Mixed:
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the hits of each example; each retriever gets all its examples in one call."""
         numbers = [self._draw(example.id) for example in examples]
-        hits_by_index: dict[int, list[Hit]] = {}
+        hits = []
         for place, retriever in enumerate(self.retrievers):
-            indices = [index for index, number in enumerate(numbers) if number == place]
-            hits = retrieve(retriever, [examples[index] for index in indices], chunks)
-            hits_by_index |= dict(zip(indices, hits, strict=True))
-        return [hits_by_index[index] for index in range(len(examples))]
+            drawn = [e for e, number in zip(examples, numbers, strict=True) if number == place]
+            hits.append(iter(retrieve(retriever, drawn, chunks)))
+        return [next(hits[number]) for number in numbers]
 
     def _draw(self, example: str) -> int:
         # Text seeds are hashed by SHA-512, so every process draws the same numbers.

@@ -110,8 +110,6 @@ class Dense:
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
         """Returns the k nearest chunks by cosine; a blank question has the same score for all."""
-        if not chunks or not questions:
-            return [[] for _ in questions]
         rankings = search_flat(index, self._questions(questions), self.k)
         hits_of = ([Hit(chunks[i], product) for i, product in best.items()] for best in rankings)
         return [in_order(hits)[: self.k] for hits in hits_of]
@@ -134,8 +132,6 @@ class Dense:
         """Returns the pieces' vectors, of length 1, and the index of each text's first piece."""
         import numpy as np
 
-        if not texts:
-            return np.zeros((0, 0), np.float32), np.zeros(0, np.int64)
         model = load_encoder("SentenceTransformer", self.model)
         parameter = self.query_prefix if task == "query" else self.passage_prefix
         prefix = parameter or model.prompts.get(task) or ""

@@ -51,8 +51,6 @@ class ColBERT:
         """Returns `vectors`, of shape (tokens, dimensions), and each chunk's `first` token."""
         import numpy as np
 
-        if not chunks:
-            return {"vectors": np.zeros((0, 0), np.float16), "first": np.zeros(0, np.int64)}
         by_chunk = self._encode([chunk.text for chunk in chunks], "document")
         first = np.cumsum([0, *map(len, by_chunk)])[:-1]
         return {"vectors": np.concatenate(by_chunk), "first": first}
@@ -61,8 +59,6 @@ class ColBERT:
         self, index: Index, questions: Sequence[str], chunks: Sequence[Chunk]
     ) -> list[list[Hit]]:
         """Returns the k best chunks by sums of cosines; a blank question scores 0 for all."""
-        if not chunks or not questions:
-            return [[] for _ in questions]
         scores = _maxsim(index, self._encode(questions, "query"))
         scores[[not question.strip() for question in questions]] = 0
         return best_chunks(scores, chunks, self.k)
@@ -135,10 +131,6 @@ class Splade:
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns the `weights` of the chunks' `words`, and the `begin` of each chunk in both."""
-        import numpy as np
-
-        if not chunks:
-            return {"weights": np.zeros(0), "words": np.zeros(0, int), "begin": np.zeros(1, int)}
         matrix = self._encode([chunk.text for chunk in chunks], "document")
         return {"weights": matrix.data, "words": matrix.indices, "begin": matrix.indptr}
 
@@ -148,8 +140,6 @@ class Splade:
         """Returns the k best chunks of each question; a blank question scores 0 for all."""
         from scipy.sparse import csr_array
 
-        if not chunks or not questions:
-            return [[] for _ in questions]
         queries = self._encode(questions, "query")
         parts = (index["weights"], index["words"], index["begin"])
         of_chunks = csr_array(parts, shape=(len(chunks), queries.shape[1]))

@@ -53,8 +53,6 @@ class EntityGraph:
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the k most visited passages of each example, or the other retriever's hits."""
-        if not chunks:
-            return [[] for _ in examples]
         document = chunks[0].document
         key = ("entity graph", spans_hash(document, chunks))
         graph: _Graph = document.memo(key, partial(_Graph, chunks))

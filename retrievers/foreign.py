@@ -65,7 +65,7 @@ class HaystackRetriever:
 def _memoised(stage: object, chunks: Sequence[Chunk], make: Callable[[], Any]) -> Any:  # noqa: ANN401 -- the result of `make`
     """Returns the retriever of a document's chunks, which lives as long as the document."""
     key = (type(stage), repr(stage), *(chunk.span for chunk in chunks))
-    return chunks[0].document.memo(key, make) if chunks else make()
+    return chunks[0].document.memo(key, make)
 
 
 def _hits(

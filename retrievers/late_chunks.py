@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leporello.core.errors import UserError
-from leporello.core.protocols import Positive, Share
+from leporello.core.protocols import Positive
 from leporello.core.records import Chunk, Index
 from leporello.retrievers.dense import Dense
 from leporello.retrievers.embedders import load_encoder
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+_OVERLAP = 0.25  # share of a segment that the next one repeats
 _LONGEST = 8192  # tokens of an input window, for models without a limit
 
 
@@ -31,22 +32,16 @@ class LateChunks(Dense):
     has the vector of the text of the document that it represents. For encoders with a fast
     tokenizer whose vectors are means of tokens. The text before each chunk of `Dense` is before
     each segment; `batch_size` is the number of segments per batch.
-
-    Attributes:
-        overlap: Share of a segment that the next one repeats.
     """
 
     batch_size: Positive = 8
-    overlap: Share = 0.25
 
     def index(self, chunks: Sequence[Chunk]) -> Index:
         """Returns `vectors`, of shape (chunks, dimensions), in the format of `Dense`."""
         import numpy as np
 
-        if not chunks:
-            return {"vectors": np.zeros((0, 0), np.float32), "first": np.zeros(0, np.int64)}
         model = load_encoder("SentenceTransformer", self.model)
-        encoder = _SegmentEncoder(model, self.passage_prefix, self.overlap)
+        encoder = _SegmentEncoder(model, self.passage_prefix)
         sums = np.zeros((len(chunks), encoder.dimensions), np.float32)
         spans = [(chunk.start, chunk.end) for chunk in chunks]
         text = chunks[0].document.text
@@ -62,7 +57,7 @@ class LateChunks(Dense):
 class _SegmentEncoder:
     """An encoder that reads a text in overlapping segments."""
 
-    def __init__(self, model: SentenceTransformer, prefix: str, overlap: float) -> None:
+    def __init__(self, model: SentenceTransformer, prefix: str) -> None:
         tokenizer: Any = model.tokenizer
         if not tokenizer.is_fast:
             raise UserError("late chunks need a model with a fast tokenizer, which has offsets")
@@ -79,7 +74,7 @@ class _SegmentEncoder:
             raise UserError(
                 f"{prefix!r} leaves no room for text in the {longest} tokens of the input window"
             )
-        self.stride = max(1, round(self.room * (1 - overlap)))
+        self.stride = max(1, round(self.room * (1 - _OVERLAP)))
         self.model, self.tokenizer = model, tokenizer
         self.dimensions: int = self._vectors([ids])[0].shape[1]
 

@@ -91,8 +91,6 @@ class Compress:
 
     def retrieve(self, examples: Sequence[Example], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the compressed hits of each example, with their order and scores."""
-        if not chunks:
-            return [[] for _ in examples]
         hits = retrieve(self.retriever, examples, chunks)
         key = ("sentences", spans_hash(chunks[0].document, chunks))
         units: tuple[Chunk, ...] = chunks[0].document.memo(key, partial(_sentences, chunks))

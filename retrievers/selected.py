@@ -48,8 +48,8 @@ class Selected:
 
     def retrieve(self, questions: Sequence[str], chunks: Sequence[Chunk]) -> list[list[Hit]]:
         """Returns the selected chunks for each question, in document order; without any, all."""
-        selected = _select(chunks) if chunks else []
-        if chunks and not selected:
+        selected = _select(chunks)
+        if not selected:
             # An empty selection would give an answer without any text.
             note("every section would be left out: all are selected")
             selected = list(chunks)
@@ -153,17 +153,14 @@ class Mentions:
         # By number, not share, of mentions: MuLD's chunks have the same length (decision 14).
         hits = [Hit(c, float(n)) for c, n in zip(ordered, _counts(name, ordered), strict=True) if n]
         if not hits:
-            if chunks:  # without chunks, the chunker has noted the reason
-                # Chunks without the name would be taken for evidence of a character (decision 14).
-                note("no chunk mentions the name: nothing is selected")
+            # Chunks without the name would be taken for evidence of a character (decision 14).
+            note("no chunk mentions the name: nothing is selected")
             return []
         densest = max(hits, key=lambda hit: hit.score)  # the first if several are equal
         return in_order({hit.chunk.span: hit for hit in (hits[0], hits[-1], densest)}.values())
 
 
 def _counts(name: str, chunks: Sequence[Chunk]) -> list[int]:
-    if not chunks:
-        return []
     # By the start only, so that a mention across a border counts once.
     starts = [mention.start for mention in mentions_in(chunks[0].document, name)]
     return [bisect_left(starts, chunk.end) - bisect_left(starts, chunk.start) for chunk in chunks]

@@ -35,13 +35,6 @@ class When:
     shortest: Count = 0
     longest: Count = 0
 
-    def __post_init__(self) -> None:
-        if self.longest and self.longest < self.shortest:
-            raise ValueError(
-                f"shortest is {self.shortest:,} and longest is {self.longest:,}: this route can"
-                " never match"
-            )
-
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the combiner's rounds."""
         return (yield from run_combiner(self.combiner, example, hits))

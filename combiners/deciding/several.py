@@ -161,9 +161,8 @@ def arrangements(hits: Sequence[Hit], count: int) -> list[tuple[Hit, ...]]:
     """Returns at most `count` different arrangements of hits: orders, then subsets."""
     # Different inputs instead of sampled texts, so that a run has the same answers again.
     orders = [tuple(hits), tuple(arranged(hits, "document")), tuple(hits[::-1])]
-    folds = max(count - len(orders), 0)
     # With fewer hits than folds, each hit is left out once; a single hit is always kept.
-    folds = min(folds, len(hits)) if len(hits) > 1 else 0
+    folds = min(max(count - len(orders), 0), len(hits)) if len(hits) > 1 else 0
     step = max(folds, 2)
     subsets = [tuple(h for n, h in enumerate(hits) if n % step != fold) for fold in range(folds)]
     return [*dict.fromkeys([*orders, *subsets])][:count]

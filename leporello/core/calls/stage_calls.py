@@ -45,10 +45,11 @@ def retrieve(
 
     If the retriever has `index` and `search`, these are called instead of `retrieve`: one index
     serves all calls with the same chunks, and all retrievers whose index would be the same. Gold
-    is hidden unless the retriever declares `sees_gold`. Raises StageError for an invalid result.
+    is hidden unless the retriever declares `sees_gold`. It is not called without chunks. Raises
+    StageError for an invalid result.
     """
-    if not examples:
-        return []
+    if not examples or not chunks:
+        return [[] for _ in examples]
     kind, document = retriever.__class__, examples[0].document
     method = "search" if has_index(kind) else "retrieve"
     values: dict[str, Callable[[], Any]] = {

@@ -166,7 +166,6 @@ MISTAKES: Mapping[str, str] = {
     "{class: Route, routes: [], otherwise: Stuff}": "routes is empty",
     "{class: Route, routes: [Stuff], otherwise: Stuff}": "route 1 is a Stuff, not a When: write",
     "{class: Route, routes: [{class: When, combiner: Stuff}], otherwise: Stuff}": "no condition",
-    "{class: When, combiner: Stuff, shortest: 9, longest: 5}": "this route can never match",
     "{class: When, combiner: Stuff, kind: [whom]}": "must be 'none'",
     "&a {class: Route, routes: [{class: When, kind: [who], combiner: *a}], otherwise: Stuff}": (
         "an alias may not point to a value that contains it"

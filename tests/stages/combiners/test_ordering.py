@@ -102,7 +102,7 @@ def test_a_pair_classifier_reads_pairs_and_their_chunks() -> None:
 @pytest.mark.parametrize(
     ("combiner", "output", "message"),
     [
-        (OrderByPairs(ask="pair"), Output("", -7.0), "a pair of texts, such as PairClassifier"),
+        (OrderByPairs(ask="pair"), Output("", -7.0), "such as PairClassifier"),
         (OrderByPairs(), Output("A", 0.1), "a reader that scores choices, such as CausalLM"),
         (OrderByCoherence(), Output("a"), "use the reader LogLikelihood"),
         (OrderByMatch(), Output("a"), "use OrderByPairs or OrderByCoherence"),  # without choices

@@ -130,9 +130,8 @@ def test_the_quantised_colbert_of_a_wheel_finds_paraphrases(tmp_path: Path) -> N
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(32), abs=1e-5)
 
 
-@pytest.mark.parametrize("overlap", [0, 0.3, 1])
-def test_every_token_of_a_long_document_counts_once(bert: str, overlap: float) -> None:
-    encoder = late._SegmentEncoder(load_encoder("SentenceTransformer", bert), "", overlap)
+def test_every_token_of_a_long_document_counts_once(bert: str) -> None:
+    encoder = late._SegmentEncoder(load_encoder("SentenceTransformer", bert), "")
     for tokens in (1, encoder.room, encoder.room + 1, 5 * encoder.room + 3):
         parts = [*encoder._segments(tokens)]
         assert [low for _, low, _ in parts] == [0, *(high for *_, high in parts[:-1])]
