@@ -134,7 +134,8 @@ def nearest_sentences(text: str, question: str, count: int) -> str:
     def score(span: tuple[int, int]) -> float:
         words = terms(text[slice(*span)])
         # The root: without it the longest sentences win, with the full length the shortest.
-        return len(asked.intersection(words)) / (1 + len(words)) ** 0.5
+        length: float = (1 + len(words)) ** 0.5
+        return len(asked.intersection(words)) / length
 
     best = sorted(sentence_spans(text), key=score, reverse=True)[:count]
     return " ".join(text[start:end] for start, end in sorted(best))
