@@ -51,25 +51,16 @@ class TakesCalibration:
             read_calibration(self.calibration)
 
 
-def calibrated(outputs: Sequence[Output], calibration: Calibration | Path | None) -> list[Output]:
-    """Returns outputs with probabilities of a calibration or its file; None changes nothing."""
-    if calibration is None:
+def calibrated(outputs: Sequence[Output], file: Path | None) -> list[Output]:
+    """Returns outputs with probabilities by a file's calibration; None changes nothing."""
+    if file is None:
         return [*outputs]
-    if isinstance(calibration, Path):
-        calibration = read_calibration(calibration)
-    return [
-        output
-        if (score := signal(output)) is None
-        else replace(output, probability=calibration.probability(score))
-        for output in outputs
-    ]
-
-
-def signal(output: Output) -> float | None:
-    """Returns the input of a calibration: the log odds of an output's probability, or its score."""
-    if output.probability is None:
-        return output.score
-    return odds_of(output.probability)
+    calibration, result = read_calibration(file), []
+    for output in outputs:
+        score = output.score if output.probability is None else odds_of(output.probability)
+        probability = None if score is None else calibration.probability(score)
+        result.append(replace(output, probability=probability))
+    return result
 
 
 def odds_of(probability: float) -> float:

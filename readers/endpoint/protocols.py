@@ -89,17 +89,13 @@ def schema_sent(schema: str) -> str:
 
 def _response_format(schema: str) -> Mapping[str, Any]:
     """Returns the fields of OpenAI's chat for a schema; `strict` if its strict mode accepts it."""
-    if not schema:
-        return {}
     parsed = json.loads(schema)
     json_schema = {"name": _NAME, "schema": parsed, "strict": _is_strict(parsed)}
     return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
 
 
 def _output_config(schema: str) -> Mapping[str, Any]:
-    """Returns the fields of Anthropic's messages for a schema; empty for plain text."""
-    if not schema:
-        return {}
+    """Returns the fields of Anthropic's messages for a schema."""
     return {"output_config": {"format": {"type": "json_schema", "schema": json.loads(schema)}}}
 
 

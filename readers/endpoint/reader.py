@@ -28,7 +28,7 @@ from leporello.readers.endpoint.protocols import (
     schema_sent,
     unwrapped,
 )
-from leporello.readers.endpoint.responses import EndpointError, EndpointReply, ResponseFault, Usage
+from leporello.readers.endpoint.responses import EndpointError, EndpointReply, ResponseFault
 from leporello.readers.endpoint.spending import ServerAccount, TokenCounts, shared_ledger
 from leporello.readers.prompting.prompted_reader import PROMPT, PromptedReader, messages
 from leporello.readers.prompting.template import encodable, seen
@@ -253,14 +253,14 @@ class Endpoint(PromptedReader):
 
     def _request(self, read: Read) -> tuple[bytes, str]:
         """Returns the body of a request, and the prompt in it."""
-        protocol, prompt = self._protocol, self._prompt(read)
+        protocol, prompt, schema = self._protocol, self._prompt(read), schema_sent(read.schema)
         fields = {
             "model": self.model,
             **protocol.content(self._before, prompt),
             self.max_tokens_field: self.max_new_tokens,
             "temperature": self.temperature,
             protocol.stop: [*self.stop] or None,
-            **protocol.form(schema_sent(read.schema)),
+            **(protocol.form(schema) if schema else {}),
             **(self.options or {}),
         }
         body = {name: value for name, value in fields.items() if value is not None}
@@ -282,14 +282,14 @@ def _output(
     """Joins the replies to the parts of an input."""
     spans, cut = seen(read, parts)
     texts = [unwrapped(reply.text, read.schema) for reply in replies if reply.text]
-    usage = sum((reply.usage for reply in replies if reply.usage), Usage(0, 0))
+    usages = [reply.usage for reply in replies if reply.usage]
     return Output(
         text=chosen(texts, read.choices) or "\n".join(texts),
         read=spans,
         cut=cut,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        dollars=account.price(usage),
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+        dollars=account.price(usages),
         reasoning="\n".join(reply.reasoning for reply in replies if reply.reasoning) or None,
-        reasoning_tokens=usage.reasoning_tokens or None,
+        reasoning_tokens=sum(usage.reasoning_tokens or 0 for usage in usages) or None,
     )

@@ -52,14 +52,6 @@ class Usage:
     output_tokens: int  # including reasoning
     reasoning_tokens: int | None = None  # None if the server does not report it
 
-    def __add__(self, other: Usage) -> Usage:
-        """Returns the sum; unknown reasoning counts as 0."""
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            (self.reasoning_tokens or 0) + (other.reasoning_tokens or 0),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class EndpointReply:

@@ -84,9 +84,9 @@ class ServerAccount:
         self.ledger.closed = False
         self.budget = budget.after(self.ledger.spent)
 
-    def price(self, usage: Usage) -> float | None:
-        """Returns the dollars of an answer; None without prices."""
-        return round(self._cost(usage), _DIGITS) if self._is_priced else None
+    def price(self, usages: Sequence[Usage]) -> float | None:
+        """Returns the dollars of answers; None without prices."""
+        return round(sum(map(self._cost, usages)), _DIGITS) if self._is_priced else None
 
     @property
     def _is_priced(self) -> bool:

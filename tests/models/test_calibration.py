@@ -56,14 +56,14 @@ def test_an_invalid_file_is_reported(content: str, message: str, tmp_path: Path)
 
 
 def test_probabilities_are_corrected_and_scores_become_probabilities(tmp_path: Path) -> None:
-    halved = Calibration(0.5, 0.0)
+    file = tmp_path / "calibration.json"
+    file.write_text(json.dumps({"slope": 0.5, "offset": 0.0}))
     likely, scored, silent = calibrated(
-        [Output("a", 9.0, probability=0.9), Output("b", 0.0), Output("c")], halved
+        [Output("a", 9.0, probability=0.9), Output("b", 0.0), Output("c")], file
     )
     assert likely.probability == pytest.approx(0.75)
     assert scored.probability == 0.5
     assert silent.probability is None
-    file = tmp_path / "calibration.json"
     file.write_text(json.dumps({"slope": 0.0, "offset": 0.0}))
     [output] = BestSentence(calibration=file).read([Read(("A cat sat.",), "cat?")])
     assert output.probability == pytest.approx(0.5)
