@@ -60,7 +60,7 @@ def tune_at_rates(
 
 
 def _module(reader: FineTunes) -> ModuleType:
-    require("fine-tuning", "torch", "transformers")
+    require("fine-tuning", "torch", "transformers", "tensorboard")
     # Imported by name, since the reader's imports are in the signature of every run (decision 26).
     return importlib.import_module(reader.trainer.partition(":")[0])
 
@@ -80,8 +80,6 @@ def check_trainable(pipeline: str, stages: Pipeline, settings: Training) -> None
     if tuner_of(reader):
         if check := getattr(_module(reader), "check", None):
             check(reader, settings)
-        if settings.best_by == "metric":
-            require("train.best_by: metric", "tensorboard")
     elif not isinstance(reader, Learns):
         raise UserError(
             f"pipeline {pipeline!r} cannot be trained: its reader {type(reader).__name__} has"

@@ -1,5 +1,7 @@
 """Fine-tuning of a model on training examples with transformers' Trainer."""
 
+# ruff: noqa: ARG002 -- the Trainer passes arguments that callbacks do not use
+
 from __future__ import annotations
 
 import shutil
@@ -13,19 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PrinterCallback, Trainer, TrainingArguments
+from torch.utils.tensorboard import SummaryWriter
+from transformers import (
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
 from transformers.integrations.integration_utils import TensorBoardCallback
+from transformers.trainer import TRAINER_STATE_NAME
 
 from leporello.core.errors import UserError
 from leporello.core.training import Checkpoint, Training, TrainingPairs, TuningJob, TuningResult
 from leporello.readers.backends.pretrained import Architecture, Tokens, quiet
-from leporello.readers.training.checkpoints import (
-    StepLogger,
-    complete_checkpoints,
-    finished,
-    last_complete,
-    step_of,
-)
 from leporello.readers.training.examples import Collator, TrainingExample, micro_batches
 from leporello.readers.training.networks import BatchTrainer, load_network, with_lora
 
@@ -60,16 +64,12 @@ def fine_tune(
         purpose = "train" if not examples else "validate"
         raise UserError(f"no input of the training can be used to {purpose}: {dict(counts)}")
     history = _history(model, job, examples, validation)
-    measured = {int(row["step"]): row for row in history if "eval_loss" in row}
-    checkpoints = [
-        Checkpoint(
-            step_of(path),
-            round(measured[step_of(path)]["epoch"], 4),
-            measured[step_of(path)]["eval_loss"],
-            partial(_save, model, job.settings, path),
-        )
-        for path in complete_checkpoints(job.directory)
-    ]
+    checkpoints = []
+    for path, state in _complete_checkpoints(job.directory).items():
+        [*_, row] = (row for row in state.log_history if "eval_loss" in row)
+        save = partial(_save, model, job.settings, path)
+        epoch, loss = round(row["epoch"], 4), row["eval_loss"]
+        checkpoints.append(Checkpoint(state.global_step, epoch, loss, save))
     if job.settings.best_by == "loss":
         # Losses are known already, so one candidate suffices; a metric takes a run for each.
         checkpoints = sorted(checkpoints, key=lambda checkpoint: checkpoint.loss)[:1]
@@ -83,14 +83,67 @@ def _history(
     validation: Sequence[TrainingExample],
 ) -> Sequence[Mapping[str, float]]:
     """Trains, from the last checkpoint if there is one, and returns the log."""
-    last = last_complete(job.directory)
-    if last and (history := finished(last, job.settings.patience)) is not None:
-        return history
-    with _without_warnings():
-        trainer = _trainer(model, job, examples, validation)
-        trainer.train(resume_from_checkpoint=str(last) if last else None)
-    log: Sequence[Mapping[str, float]] = trainer.state.log_history
-    return log
+    states = _complete_checkpoints(job.directory)
+    last = next(reversed(states), None)
+    state = states[last] if last else TrainerState()
+    if last is None or not _is_over(state, job.settings.patience):
+        with _without_warnings():
+            trainer = _trainer(model, job, examples, validation, state.global_step + 1)
+            trainer.train(resume_from_checkpoint=str(last) if last else None)
+        state = trainer.state
+    history: Sequence[Mapping[str, float]] = state.log_history
+    return history
+
+
+def _complete_checkpoints(folder: Path) -> dict[Path, TrainerState]:
+    """Returns the complete checkpoints in the order of their steps; removes the others.
+
+    The Trainer writes a checkpoint's files one by one, and its state last, so a checkpoint is
+    complete if its state can be read. After a kill during a removal, the rest is neither the last
+    checkpoint nor the best one.
+    """
+    states: dict[Path, TrainerState] = {}
+    for path in folder.glob("checkpoint-*"):
+        try:
+            states[path] = TrainerState.load_from_json(str(path / TRAINER_STATE_NAME))
+        except (OSError, ValueError):
+            shutil.rmtree(path)
+    return dict(sorted(states.items(), key=lambda pair: pair[1].global_step))
+
+
+class _StepLogger(TrainerCallback):
+    """Reports every step, and ends training once the validation loss does not fall any more.
+
+    Losses are also logged with every checkpoint, so that a resumed training logs the same losses as
+    one without interruption.
+    """
+
+    def __init__(self, report: Callable[[], None], patience: int) -> None:
+        self._report, self._patience = report, patience
+
+    def on_step_end(
+        self, args: object, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        self._report()
+        control.should_log |= control.should_save
+
+    def on_epoch_end(
+        self, args: object, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        control.should_log |= control.should_save
+
+    def on_evaluate(
+        self, args: object, state: TrainerState, control: TrainerControl, **_: object
+    ) -> None:
+        control.should_training_stop |= _is_over(state, self._patience)
+
+
+def _is_over(state: TrainerState, patience: int) -> bool:
+    """Returns whether training ends: by its steps, or since the lowest validation loss is old."""
+    # Computed from the log instead of counted, since a kill would lose a counter (decision 26).
+    losses = [row["eval_loss"] for row in state.log_history if "eval_loss" in row]
+    is_exhausted = patience and losses and len(losses) - 1 - losses.index(min(losses)) >= patience
+    return bool(is_exhausted) or state.global_step >= state.max_steps
 
 
 @contextmanager
@@ -106,6 +159,7 @@ def _trainer(
     job: TuningJob,
     examples: Sequence[TrainingExample],
     validation: Sequence[TrainingExample],
+    step: int,
 ) -> Trainer:
     settings = job.settings
     network = load_network(model.tokens.model, model.architecture, settings.seed, model.labels)
@@ -116,6 +170,9 @@ def _trainer(
     if settings.lora_rank and settings.gradient_checkpointing:
         # LoRA freezes the embeddings; without this, recomputed layers would get no gradient.
         trained.enable_input_require_grads()
+    # `purge_step` removes points after the last checkpoint, so that a resumed curve does not run
+    # backwards.
+    writer: Any = SummaryWriter(str(job.directory / CURVES), purge_step=step)
     trainer = BatchTrainer(
         model=trained,
         args=_arguments(job, model.device),
@@ -124,21 +181,12 @@ def _trainer(
         train_dataset=micro_batches(examples, settings, shuffled=True),
         eval_dataset=micro_batches(validation, settings, shuffled=False),
         callbacks=[
-            StepLogger(job.step, settings.patience),
-            TensorBoardCallback(_writer(job.directory)),  # type: ignore[no-untyped-call]  # transformers leaves it so
+            _StepLogger(job.step, settings.patience),
+            TensorBoardCallback(writer),  # type: ignore[no-untyped-call]  # transformers leaves it so
         ],
     )
     trainer.remove_callback(PrinterCallback)  # it would print over Leporello's progress
     return trainer
-
-
-def _writer(folder: Path) -> Any:  # noqa: ANN401 -- TensorBoard's
-    from torch.utils.tensorboard import SummaryWriter
-
-    # Steps after the last checkpoint of a killed process are logged again.
-    after = max((step_of(path) + 1 for path in complete_checkpoints(folder)), default=0)
-    # `purge_step` removes these points, so a resumed curve does not run backwards.
-    return SummaryWriter(str(folder / CURVES), purge_step=after)
 
 
 def _arguments(job: TuningJob, device: str) -> TrainingArguments:
