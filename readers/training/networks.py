@@ -88,9 +88,7 @@ class BatchTrainer(Trainer):
         In training the Trainer sums these over a batch's micro-batches; in validation it averages
         over all micro-batches.
         """
-        batches, total = 1, num_items_in_batch
-        if not model.training:
-            batches, total = len(self._validation), self._validation_items
+        batches, total = (1, num_items_in_batch) if model.training else self._validation_size
         if "places" in inputs:
             inputs = self._fused(model, inputs)
         # The Trainer adds means: of two micro-batches, loss and gradient were twice too large, and
@@ -114,15 +112,12 @@ class BatchTrainer(Trainer):
         """Returns the number of items of a batch."""
         return torch.stack([*map(_items, batch_samples)]).sum().to(device)
 
-    @property
-    def _validation(self) -> Sequence[Any]:
-        batches: Any = self.eval_dataset
-        return batches  # type: ignore[no-any-return]  # an attribute of Trainer
-
     @cached_property
-    def _validation_items(self) -> int:
+    def _validation_size(self) -> tuple[int, int]:
+        """Number of micro-batches and of items in the validation data."""
+        batches: Any = self.eval_dataset
         # Counted, since a small last micro-batch would otherwise weigh as much as a full one.
-        return sum(int(_items(self.data_collator([batch]))) for batch in self._validation)
+        return len(batches), sum(int(_items(self.data_collator([batch]))) for batch in batches)
 
 
 def _items(inputs: Tensors) -> torch.Tensor:
