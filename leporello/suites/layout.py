@@ -1,11 +1,11 @@
 """Suites' tables as text, CSV and rows of values."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from leporello.core.table import ResultTable
-from leporello.suites.rows import Entry, TableRow
-from leporello.suites.tables import AVERAGE, SuiteTable
+from leporello.suites.rows import AVERAGE, Entry, TableRow
+from leporello.suites.tables import SuiteTable
 
 _NO = "–"
 _OURS, _PAPER, _PUBLISHED_ONLY = "ours", "paper", "published only"
@@ -42,9 +42,9 @@ def text_tables(table: SuiteTable) -> list[ResultTable]:
 
 
 def _row(row: TableRow, table: SuiteTable, *, has_ours: bool) -> tuple[str, ...]:
-    texts = [_text(row.entries.get(name), ours=row.ours) for name in table.columns]
-    if AVERAGE in table.columns and AVERAGE not in row.entries:
-        texts[[*table.columns].index(AVERAGE)] = _average(row, table.suite.columns)
+    texts = [
+        _text(row.entries.get(name), ours=row.ours and name != AVERAGE) for name in table.columns
+    ]
     origin = [_origin(row, has_ours=has_ours)] if table.has_scores else []
     return (row.name, *origin, *texts)
 
@@ -62,14 +62,6 @@ def _text(entry: Entry | None, *, ours: bool) -> str:
         return _NO
     shown = [_NO if n is None else f"{n:.1f}" if ours else f"{n:,}" for n in entry.numbers]
     return "/".join(shown) + "*" * (not entry.whole)
-
-
-def _average(row: TableRow, columns: Iterable[str]) -> str:
-    """Returns the average, marked with `*` if one of its columns is."""
-    if row.average is None:
-        return _NO
-    marked = any(not row.entries[c].whole for c in columns if c in row.entries)
-    return f"{row.average:.2f}{'*' * marked}"
 
 
 def _cell(row: TableRow, name: str, entry: Entry, table: SuiteTable) -> tuple[str, ...]:
@@ -105,9 +97,6 @@ def _records(row: TableRow, table: SuiteTable) -> Iterator[dict[str, Any]]:
         for index, label in enumerate(labels if name in entries else ()):
             number, facts = entries[name].numbers[index], _facts(entries[name], name, index, table)
             yield {**source, "column": name, "label": label, "value": number, **facts}
-    if row.average is not None and AVERAGE not in row.entries:
-        facts = dict.fromkeys(_FACTS)
-        yield {**source, "column": AVERAGE, "label": "Avg", "value": row.average, **facts}
 
 
 def _facts(entry: Entry, name: str, index: int, table: SuiteTable) -> dict[str, Any]:

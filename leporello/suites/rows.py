@@ -11,6 +11,7 @@ from leporello.core.hashing import differing_fields
 from leporello.jobs.manifest import readers_of
 from leporello.suites.cells import Cell
 
+AVERAGE = "average"  # column with averages, the paper's or computed
 _CHANGES = 3  # changed parameters in a name
 
 
@@ -37,7 +38,6 @@ class TableRow:
     name: str
     ours: bool  # whether the row is from runs
     entries: Mapping[str, Entry]
-    average: float | None = None  # by the paper's rule; None if a column is missing
     # Our entries by the suite's columns, of which groups are the means.
     parts: Mapping[str, Entry] = field(default_factory=dict)
     run_by: tuple[str, ...] = ()  # names of the suite's rows that continue a published row
@@ -78,7 +78,7 @@ def notes_of(
             lacking = [column for column in groups.get(group, ()) if column not in row.parts]
             if 0 < len(lacking) < len(groups.get(group, ())):
                 yield f"{row.name}: no {group}: {', '.join(lacking)} missing"
-        if averaged and row.average is None:
+        if averaged and AVERAGE not in row.entries:
             gaps = f"{', '.join(missing)} missing" if missing else "splits differ or are incomplete"
             yield f"{row.name}: no average: {gaps}"
         for column, entry in row.parts.items():

@@ -18,12 +18,11 @@ from leporello.suites.cells import (
     cells_of,
     published_of,
 )
-from leporello.suites.rows import Entry, TableRow, name_of, notes_of
+from leporello.suites.rows import AVERAGE, Entry, TableRow, name_of, notes_of
 
 # Our rows are named after a row of the suite; a changed pipeline has a row with another name.
 _Row: TypeAlias = tuple[str, str]
 _OurEntries: TypeAlias = "Mapping[_Row, Mapping[str, Entry]]"
-AVERAGE = "average"  # column of a published table with the paper's averages
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +205,7 @@ def _grouped(
             entries = [available[member] for member in members]
             by_label = zip(*(entry.numbers for entry in entries), strict=True)
             several = len(columns.get(name, ())) > 1
-            numbers = tuple(map(_complete_mean, by_label)) if several else (mean,)
+            numbers = tuple(map(_complete_mean, by_label)) if several else (round(mean, 2),)
             cells = tuple(cell for entry in entries for cell in entry.cells)
             available[name] = Entry(numbers, mean, cells, all(entry.whole for entry in entries))
     return {name: available[name] for name in groups if name in available}
@@ -214,7 +213,7 @@ def _grouped(
 
 def _complete_mean(numbers: Sequence[float | None]) -> float | None:
     present = [number for number in numbers if number is not None]
-    return fmean(present) if len(present) == len(numbers) else None
+    return round(fmean(present), 2) if len(present) == len(numbers) else None
 
 
 def _mean(row: Mapping[str, Entry], columns: Sequence[str]) -> float | None:
@@ -228,11 +227,10 @@ def _mean(row: Mapping[str, Entry], columns: Sequence[str]) -> float | None:
 
 
 def _averaged(row: TableRow, columns: Sequence[str]) -> TableRow:
-    stated = row.entries.get(AVERAGE)
-    average = None
-    if stated:
-        average = stated.numbers[0] if len(stated.numbers) == 1 else stated.entering
-    # If AVERAGE is a group, its members are already averaged.
-    if stated is None and AVERAGE not in columns:
-        average = _mean(row.entries, columns)
-    return replace(row, average=average)
+    """Returns a row with the mean of its columns, unless it has an average or lacks a column."""
+    mean = None if AVERAGE in (*row.entries, *columns) else _mean(row.entries, columns)
+    if mean is None:
+        return row
+    whole = all(row.entries[column].whole for column in columns)
+    average = Entry((round(mean, 2),), mean, whole=whole)
+    return replace(row, entries={**row.entries, AVERAGE: average})

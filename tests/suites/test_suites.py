@@ -108,6 +108,14 @@ def rows_of(table: SuiteTable) -> dict[str, TableRow]:
     return {row.name: row for row in table.rows}
 
 
+def average_of(row: TableRow) -> float | None:
+    """Returns the average that was computed, or that the paper states."""
+    entry = row.entries.get("average")
+    if entry and entry.entering is None and len(entry.numbers) == 1:
+        return entry.numbers[0]
+    return entry.entering if entry else None
+
+
 def tables_of(folder: Path, runs: Sequence[Path]) -> list[SuiteTable]:
     return suite_tables(tiny(folder), runs, files=[folder / "own.yaml"])
 
@@ -122,7 +130,7 @@ def test_our_rows_follow_published_ones(home: Path) -> None:
     assert {cell.job.pipeline for cell in short.cells if cell} == {"first"}
     assert all(e.whole and e.cells[0] and e.cells[0].job.split == "test" for e in (short, long))
     assert len(long.numbers) == 3
-    assert our_row.average == pytest.approx(((short.entering or 0) + (long.entering or 0)) / 2)
+    assert average_of(our_row) == pytest.approx(((short.entering or 0) + (long.entering or 0)) / 2)
     metrics = json.loads((home / "runs/whole/lead/tiny/long/metrics.json").read_text())
     assert long.entering == metrics["scores"]["rouge_scrolls"]
     assert table.notes == ()
@@ -171,8 +179,8 @@ def test_a_mean_with_a_missing_column_is_not_computed(home: Path) -> None:
     suite = suite_named("tiny", [home / "less.yaml"])
     [table] = suite_tables(suite, [home / "runs" / "whole"], files=[home / "less.yaml"])
     rows = rows_of(table)
-    assert rows["naive"].average is None
-    assert rows["Naive"].average == 6
+    assert average_of(rows["naive"]) is None
+    assert average_of(rows["Naive"]) == 6
     assert "naive: no average: third missing" in table.notes
 
 
@@ -186,7 +194,7 @@ def test_other_splits_limits_and_rewritten_answers_are_named(home: Path, tmp_pat
     reseal(path.parent)
     [table] = tables_of(home, [tmp_path])
     row = rows_of(table)["rewritten"]
-    assert row.average is None
+    assert average_of(row) is None
     assert not row.entries["short"].whole
     assert not row.entries["long"].whole
     assert "rewritten: no average: splits differ or are incomplete" in table.notes
@@ -337,9 +345,10 @@ def test_a_built_in_suite_is_complete(name: str, built_in: Config) -> None:
         for row in shown.rows:
             columns = [column for column in suite.columns if column in tables[0].columns]
             values = [row.entries[c].entering for c in columns if c in row.entries]
-            if row.average is not None and len(values) == len(columns):
+            average = average_of(row)
+            if average is not None and len(values) == len(columns):
                 mean = sum(value or 0 for value in values) / len(values)
-                assert row.average == pytest.approx(mean, abs=0.06), row.name
+                assert average == pytest.approx(mean, abs=0.06), row.name
 
 
 SIZED = """\
@@ -376,7 +385,7 @@ def test_means_of_groups_need_all_their_columns(
     assert [*table.columns] == [*means] == ["none", "some", "average"]
     parts = [row.parts[f"qa{n}@length=400"].entering or 0 for n in (1, 2)]
     assert means["some"] == sum(parts) / 2
-    assert row.average == pytest.approx((means["none"] + 2 * means["some"]) / 3)
+    assert average_of(row) == pytest.approx((means["none"] + 2 * means["some"]) / 3)
     assert table.notes == ("lead: run with samples=2",)
     assert [r[2] for r in text_tables(table)[1].rows] == [*suite.columns]
     assert {r["column"] for r in records([table])} == {*suite.columns, *means}
