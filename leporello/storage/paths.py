@@ -162,6 +162,6 @@ def _checked(protocol: str, address: str) -> str:
 def is_collection(paths: Sequence[Path]) -> bool:
     """Returns whether paths denote a collection: several files, a folder, pattern or archive."""
     [first, *more] = paths
-    if more or first.suffix.lower() == ".zip" or isinstance(first, RemotePath):
-        return bool(more) or first.suffix.lower() == ".zip" or first.is_dir()
-    return first.is_dir() or (has_magic(str(first)) and not first.exists())
+    if more or first.suffix.lower() == ".zip" or first.is_dir():
+        return True
+    return not isinstance(first, RemotePath) and has_magic(str(first)) and not first.exists()

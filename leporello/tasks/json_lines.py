@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
@@ -74,8 +74,6 @@ class JsonLines(LaidOut):
         no_answer: Reference of questions that the document does not answer.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
-
     path: Path
     instruction: str = ""
     metrics: tuple[MetricEntry, ...] = field(default=("f1",), hash=False)
@@ -101,7 +99,7 @@ class JsonLines(LaidOut):
     @property
     def files(self) -> tuple[Path, ...]:
         """The files of the split, in order; without any, raises UserError."""
-        return find_files(self.path, self.split, self.suffixes)
+        return find_files(self.path, self.split)
 
     def check(self) -> None:
         """Checks all rows, without the documents; raises ConfigError with all faults."""
@@ -303,7 +301,6 @@ def _warn(text: str) -> None:
 class Table(JsonLines):
     """Questions from Parquet, Arrow and Feather files, and from folders that `datasets` saved.
 
-    A row of the table is a row of `JsonLines`; `columns` maps fields to columns.
+    A row of the table is a row of `JsonLines`, which reads these files too; `columns` maps fields
+    to columns.
     """
-
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".arrow", ".feather", *JsonLines.suffixes)

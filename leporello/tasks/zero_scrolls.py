@@ -181,14 +181,11 @@ def _starts(row: Mapping[str, Any]) -> list[int]:
 
 def _misplaced(offsets: Sequence[int], starts: Sequence[int], length: int) -> str:
     """Returns the fault of offsets into `input`; empty without a fault."""
-    start, end, query_start, query_end = offsets
-    if not 0 <= start <= end <= length:
-        return f"document_start_index {start} and document_end_index {end} are not in `input`"
-    if query_start != query_end and not end <= query_start < query_end <= length:
-        return f"query_start_index {query_start} and query_end_index {query_end} are misplaced"
-    borders = [start, *starts, end]
-    if any(a > b for a, b in itertools.pairwise(borders)) or len(set(starts)) < len(starts):
-        return "inner_docs_start_indices do not ascend within the document"
+    start, end, *query = offsets
+    query = query if query[0] != query[1] else []
+    borders = [0, start, *starts, end, *query, length]
+    if any(a > b for a, b in itertools.pairwise(borders)) or len({*starts}) < len(starts):
+        return f"offsets of document, its parts and query do not ascend within `input`: {borders}"
     return ""
 
 

@@ -102,7 +102,7 @@ def test_faults_name_the_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         JsonLines(tmp_path).check()
     assert [str(fault) for fault in raised.value.faults] == [
-        f"{tmp_path}/b.jsonl:2: id '0' is a duplicate of line 1 of a.jsonl.gz",
+        f"{tmp_path}/b.jsonl:2: id '0' is a duplicate of line a.jsonl.gz:1",
         f"{tmp_path}/b.jsonl:3: needs `document`, `document_path` or `document_id`",
     ]
 

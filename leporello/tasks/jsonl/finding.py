@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any
@@ -21,24 +21,24 @@ from leporello.storage import RemotePath, to_path
 from leporello.tasks.official.benchmark import Published
 from leporello.tasks.official.download import explained, fetch_file
 
+_KINDS = (".jsonl", ".ndjson", ".parquet", ".arrow", ".feather")
+_SUFFIXES = tuple(kind + packed for kind in _KINDS for packed in ("", ".gz", ".bz2", ".zst", ".xz"))
 _DICT, _STATE = "dataset_dict.json", "state.json"  # files of the library `datasets`
 SCHEME = "hf://datasets/"
 
 
-def find_files(path: Path, split: str, suffixes: Collection[str]) -> tuple[Path, ...]:
+def find_files(path: Path, split: str) -> tuple[Path, ...]:
     """Returns the files of a split, in the order of their rows; without any, raises UserError.
 
     The path is a file, a folder, a pattern such as `rows-*.jsonl.gz`, a folder that `datasets`
-    saved, or `hf://datasets/OWNER/NAME`. In a folder, files with these suffixes are read,
-    compressed or not.
+    saved, or `hf://datasets/OWNER/NAME`. In a folder, files with suffixes of rows are read.
     """
     has_place = "{split}" in str(path)
     if has_place and not split:
         raise UserError(f"the path {path} needs a split; give `split` or --split")
     place = to_path(str(path).replace("{split}", split))
-    all_suffixes = (*suffixes, *(suffix + packed for suffix in suffixes for packed in PACKED))
     if str(place).startswith(SCHEME):
-        return hub_files(str(place), split, all_suffixes)
+        return hub_files(str(place), split)
     if not isinstance(place, RemotePath) and (place / _DICT).is_file():
         place, has_place = _split_of(place, split), True
     if split and not has_place:
@@ -46,19 +46,19 @@ def find_files(path: Path, split: str, suffixes: Collection[str]) -> tuple[Path,
     if isinstance(place, RemotePath) or place.is_file():
         return (place,)
     if place.is_dir():
-        return _of_folder(place, all_suffixes)
+        return _of_folder(place)
     return _of_pattern(place) if glob.has_magic(str(place)) else (place,)
 
 
-def _of_folder(folder: Path, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
+def _of_folder(folder: Path) -> tuple[Path, ...]:
     if (folder / _STATE).is_file():
         names = (file["filename"] for file in read_json(folder / _STATE)["_data_files"])
         return tuple(folder / name for name in names)
     # The order of a folder differs between machines, and would change the numbers of examples.
-    matching = sorted(file for file in folder.iterdir() if file.name.endswith(suffixes))
+    matching = sorted(file for file in folder.iterdir() if file.name.endswith(_SUFFIXES))
     if files := tuple(file for file in matching if not file.name.startswith(".")):
         return files
-    kinds = ", ".join(f"*{suffix}" for suffix in suffixes if not suffix.endswith(PACKED))
+    kinds = ", ".join(f"*{suffix}" for suffix in _KINDS)
     raise UserError(f"{folder}: the folder has no {kinds}, compressed or not; name one file")
 
 
@@ -78,7 +78,7 @@ def _split_of(folder: Path, split: str) -> Path:
 
 
 @lru_cache(maxsize=64)
-def hub_files(url: str, split: str, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
+def hub_files(url: str, split: str) -> tuple[Path, ...]:
     """Returns copies of the files of a split, in LEPORELLO_CACHE/hub; fetches only changed ones.
 
     `hf://datasets/OWNER/NAME` may be followed by a configuration or the path of a file. The data
@@ -88,7 +88,7 @@ def hub_files(url: str, split: str, suffixes: tuple[str, ...]) -> tuple[Path, ..
     owner, name, *path = [*filter(None, url.removeprefix(SCHEME).split("/")), ""][:-1] or ["", ""]
     repository, config = f"{owner}/{name}", "/".join(path)
     hashes, card = _repository(repository)
-    rows = sorted(file for file in hashes if file.endswith(suffixes))
+    rows = sorted(file for file in hashes if file.endswith(_SUFFIXES))
     split_name = split or "train"
     if config in hashes:
         matching = [config]
@@ -152,8 +152,6 @@ def _by_name(files: Sequence[str], config: str, split: str) -> list[str]:
     under = [file for file in files if not config or config in file.split("/")[:-1]]
     return [file for file in under if pattern.fullmatch(file)]
 
-
-PACKED = (".gz", ".bz2", ".zst", ".xz")
 
 _BLOCK = 1 << 20
 _FRAGMENT = 1 << 10  # bytes of a frame that are expanded at once; the result is up to 32 MiB

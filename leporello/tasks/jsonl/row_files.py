@@ -76,14 +76,9 @@ class RowFiles:
         return self.files[number >> LINES], number & _LINE
 
     def name(self, number: int) -> str:
-        """Returns the id of a row without one: its number, after the file if there are several."""
+        """Returns the number of a row for users, after the file if there are several."""
         file, line = self.place(number)
         return f"{file.name}:{line}" if len(self.files) > 1 else str(line)
-
-    def location(self, number: int) -> str:
-        """Returns the line of a row, for messages."""
-        file, line = self.place(number)
-        return f"line {line}" + (f" of {file.name}" if len(self.files) > 1 else "")
 
     def stamp(self) -> tuple[Stamp, ...]:
         """Returns the stamps of the files, which change if the files do."""

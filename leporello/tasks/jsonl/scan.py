@@ -78,7 +78,7 @@ class Scan:
         with closing(sqlite3.connect("", check_same_thread=False)) as table:
             rows = grouped(table, self._files.files[0], self._rows())
             for line, row_id, first in table.execute(_REPEATS):
-                self._fault(line, f"id {row_id!r} is a duplicate of {self._files.location(first)}")
+                self._fault(line, f"id {row_id!r} is a duplicate of line {self._files.name(first)}")
             for _, together in groupby(rows, key=lambda row: row.document):
                 yield self._document([*together])
         if self._faults:
@@ -113,7 +113,7 @@ class Scan:
         runs: list[Any] = []
         for row in rows:
             if source and row.content not in ("", source.content):
-                earlier = f"{self._files.location(source.line)} has another"
+                earlier = f"line {self._files.name(source.line)} has another"
                 self._fault(row.line, f"{name} has a second text; {earlier}")
             if runs and row.line == runs[-1][0] + runs[-1][2]:
                 runs[-1][2] += 1

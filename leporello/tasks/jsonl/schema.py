@@ -45,20 +45,16 @@ class RowError(Exception):
 
 def _check_evidence(items: list[JsonValue]) -> list[JsonValue]:
     for item in items:
-        quote = isinstance(item, str) and item.strip()
-        if not quote and not _is_span(item):
-            raise ValueError(
-                f"{_shown(item)} is neither [start, end] in characters with start < end,"
-                " nor a quote of the document"
-            )
+        match item:
+            case str() if item.strip():
+                continue
+            case [int() as start, int() as end] if 0 <= start < end and bool not in map(type, item):
+                continue
+        raise ValueError(
+            f"{_shown(item)} is neither [start, end] in characters with start < end, nor a quote of"
+            " the document"
+        )
     return items
-
-
-def _is_span(item: JsonValue) -> bool:
-    match item:
-        case [int() as start, int() as end]:
-            return not isinstance(start, bool) and not isinstance(end, bool) and 0 <= start < end
-    return False
 
 
 def _check_answer(answer: JsonValue) -> JsonValue:
