@@ -81,8 +81,7 @@ class Muld(Benchmark):
             return answers.label(text, LABELS)
         return answers.authors(text) if self.name == "style_change" else text
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         text = text_of(row, "input")
         question, head, fault = self._split_input(text)
         document = Document("", text[head:], parts=self._parts(text))
@@ -209,8 +208,7 @@ class ContraPro(Benchmark):
     metrics: ClassVar[tuple[str, ...]] = ("exact_match",)
     splits: ClassVar[tuple[str, ...]] = SPLITS["opensubtitles"]
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         gold = outputs(row)
         english = text_of(row, "input").splitlines()
         german = list(gold) if len(gold) > 1 else "\n".join(gold).splitlines()

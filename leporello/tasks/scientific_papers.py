@@ -39,14 +39,12 @@ class ScientificPapers(Benchmark):
     split: str = "validation"
     data: Path | None = None
 
-    def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the unpacked file of the split, and the zip of the collection."""
+    def _places(self, folder: Path) -> Sequence[Archive]:
         inner = f"{self.name}-dataset"
         file = f"{inner}/{SPLITS[self.split]}.txt"
         return zip_or_folder(folder, f"{inner}.zip", file)
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         text = "\n".join(texts_of(row, "article_text"))
         marked = " ".join(texts_of(row, "abstract_text"))
         abstract = " ".join(marked.replace("<S>", " ").replace("</S>", " ").split())

@@ -76,8 +76,7 @@ class Scrolls(Benchmark):
             return answers.label(text, LABELS)
         return answers.unanswerable(text, self.no_answer) if self.no_answer else text
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         hard = row.get("is_hard")  # the official loader also treats a missing field as false
         if self.name == "quality_hard" and not hard:
             return

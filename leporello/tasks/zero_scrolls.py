@@ -88,8 +88,7 @@ class ZeroScrolls(Benchmark):
                 return answers.permutation(text, len(example.document.parts))
         return answers.unanswerable(text, self.no_answer) if self.no_answer else text
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         text, offsets = text_of(row, "input"), _offsets(row)
         starts, gold = _starts(row), outputs(row)
         example = Example(text_of(row, "id"), Document("", text))
@@ -245,9 +244,8 @@ class ReportSumSort(Benchmark):
         """Returns an answer in the form that the metric requires."""
         return answers.permutation(text, len(example.choices or example.document.parts))
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
-        """Parses one row; see `Benchmark.take`."""
-        [example] = ZeroScrolls("book_sum_sort").take(number, row)
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
+        [example] = ZeroScrolls("book_sum_sort")._take(number, row)
         parts = example.document.parts
         unlike = [o for o in example.references if len(answers.ids(o)) != len(parts)]
         if example.fault:

@@ -174,5 +174,5 @@ def test_loogle_reads_rows_of_either_kind(tmp_path: Path) -> None:
 def test_answers_of_v2_are_normalised_for_its_metric(answer: str, expected: str) -> None:
     """A letter or an option becomes the sentence that the metric requires."""
     [case] = [case for case in PROMPTS if case["task"] == "longbench_v2"]
-    [example] = LongBenchV2().take(0, case["row"])
+    [example] = LongBenchV2()._take(0, case["row"])
     assert LongBenchV2().normalise(answer, example) == expected

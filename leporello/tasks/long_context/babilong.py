@@ -109,8 +109,7 @@ class Babilong(Generated):
     def __len__(self) -> int:
         return min(self.samples, len(self._chosen()))
 
-    def sources(self) -> list[JSON]:
-        """Returns the hashes of bAbI's file and of the background."""
+    def _sources(self) -> list[JSON]:
         return [sha256(self._file), background(self.background, data_of("ruler")["noise"]).sha256]
 
     def example(self, number: int) -> Example:

@@ -49,13 +49,11 @@ class Helmet(Benchmark):
         """The official metric."""
         return (self._data["metric"],)
 
-    def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the file of the length."""
+    def _places(self, folder: Path) -> Sequence[Archive]:
         size = self._data["sizes"][(8192, 16384, 32768, 65536, 131072).index(self.length)]
         return (Archive(folder / self._data["file"].format(size=size)),)
 
-    def take(self, number: int, row: _Row) -> Iterator[Example]:
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: _Row) -> Iterator[Example]:
         data = self._data
         questions = _drawn(self.archive, "passage" in data)
         if (_key(row) if "passage" in data else number) not in questions:

@@ -53,8 +53,7 @@ class InfiniteBench(Benchmark):
         """Returns an answer in the form that the metric requires."""
         return answers.option_letter(text, example.choices) if self.name in _CHOICES else text
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         data = data_of("infinite_bench", self.name)
         question = text_of(row, "input")
         choices = texts_of(row, "options") if self.name in _CHOICES else ()

@@ -47,13 +47,11 @@ class LongBench(Benchmark):
         first_line: Mapping[str, JSON] = {"first_line": True} if "first_line" in self._data else {}
         return ({"class": "longbench", "score_by": self._data["score_by"], **first_line},)
 
-    def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the unpacked file of the task, and the zip of all tasks."""
+    def _places(self, folder: Path) -> Sequence[Archive]:
         file = f"{self.name}.jsonl"
         return zip_or_folder(folder, "data.zip", f"data/{file}", file)
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         question, gold = text_of(row, "input"), texts_of(row, "answers")
         yield Example(
             id=text_of(row, "_id"),
@@ -100,8 +98,7 @@ class LongBenchV2(Benchmark):
         letter = answers.option_letter(text, example.choices)
         return f"The correct answer is ({letter})" if letter in _OPTIONS else text
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         question = text_of(row, "question").strip()
         options = {letter: text_of(row, f"choice_{letter}").strip() for letter in _OPTIONS}
         data = data_of("longbench_v2", "longbench_v2")

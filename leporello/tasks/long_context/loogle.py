@@ -49,13 +49,11 @@ class LooGLE(Benchmark):
         file = self.name.removeprefix("longdep_") if "summ" in self.name else self.name
         return Published(self.repository, f"data/{file}.jsonl", f"loogle/{self.name}.jsonl")
 
-    def places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the task's file, and the zip of older versions, `data.zip`."""
+    def _places(self, folder: Path) -> Sequence[Archive]:
         file = f"{self.name}.jsonl"
         return Archive(folder / file), Archive(folder / "data.zip", (f"data/{file}", file))
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
-        """Parses one row with its questions; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         is_flat, title = "context" in row, str(row.get("title") or "")
         document = Document("", text_of(row, "context" if is_flat else "input"), title=title)
         if is_flat:

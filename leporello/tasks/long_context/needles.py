@@ -36,8 +36,7 @@ class Mrcr(Benchmark):
     file: ClassVar[str] = "{name[0]}needle/{name}.parquet"
     metrics: ClassVar[tuple[MetricEntry, ...]] = ("mrcr",)
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         *turns, (_, question) = _messages(text_of(row, "prompt"))
         prefix, answer = text_of(row, "random_string_to_prepend"), text_of(row, "answer")
         is_gold = answer.startswith(prefix)
@@ -75,8 +74,7 @@ class GraphWalks(Benchmark):
     file: ClassVar[str] = "graphwalks_{name}.parquet"
     metrics: ClassVar[tuple[MetricEntry, ...]] = ("graphwalks",)
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
-        """Parses one row; see `Benchmark.take`."""
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:
         prompt = text_of(row, "prompt")
         # The examples before have graphs and operations too, so the last ones count.
         start, end = prompt.rfind(_EDGES) + len(_EDGES), prompt.rfind(_OPERATION)

@@ -57,8 +57,7 @@ class NoLiMa(Generated):
     def __len__(self) -> int:
         return len(_BOOKS) * len(self._tests) * _DEPTHS
 
-    def sources(self) -> list[JSON]:
-        """Returns the hashes of the books and of the needles."""
+    def _sources(self) -> list[JSON]:
         files = [self._file(*_BOOKS_FOLDER, book) for book in _BOOKS]
         return [*map(sha256, files), sha256(self._file("needlesets", f"{self.name}.json"))]
 

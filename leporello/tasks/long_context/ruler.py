@@ -69,8 +69,7 @@ class Ruler(Generated):
         file = self._source
         return min(self.samples, len(file.questions) if isinstance(file, QuestionFile) else 1 << 60)
 
-    def sources(self) -> list[JSON]:
-        """Returns the hash of the background or questions, and the version of the words."""
+    def _sources(self) -> list[JSON]:
         source = self._source
         # Reports a missing file or package before the run, rather than for each example.
         self.example(0)

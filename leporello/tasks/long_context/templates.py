@@ -48,7 +48,7 @@ class Generated(LaidOut):
         """Returns an example by its number."""
         raise NotImplementedError
 
-    def sources(self) -> list[JSON]:
+    def _sources(self) -> list[JSON]:
         """Returns hashes of the files that the examples are made from."""
         raise NotImplementedError
 
@@ -59,7 +59,7 @@ class Generated(LaidOut):
         words = self.tokenizer == "words"
         tokenizer = self.tokenizer if words else model_fingerprint(self.tokenizer)
         data = file_of(self.benchmark).read_text(encoding="utf-8")
-        parts = [own, tokenizer, data, self.sources()]
+        parts = [own, tokenizer, data, self._sources()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def layout(self) -> Iterator[DocumentRows]:

@@ -38,7 +38,7 @@ class Published:
 class Benchmark(LaidOut):
     """A task whose examples are rows of a benchmark's file, with one file per split.
 
-    Subclasses are frozen dataclasses with `take`, and with these attributes or an `archive`.
+    Subclasses are frozen dataclasses with `_take`, and with these attributes or an `archive`.
 
     Attributes:
         name: Name of the task in the benchmark.
@@ -72,7 +72,7 @@ class Benchmark(LaidOut):
         """The split's rows; raises UserError if the split or the file does not exist."""
         check_split(self.full_name, self.split, self.splits)
         folder = data_directory(self.data) / self.benchmark
-        return present(self.full_name, self.places(folder), self.by_hand)
+        return present(self.full_name, self._places(folder), self.by_hand)
 
     @property
     def _file(self) -> str:
@@ -87,7 +87,7 @@ class Benchmark(LaidOut):
         place = f"{self.benchmark}/{self._file.removeprefix('data/')}"
         return Published(self.repository, self._file, place)
 
-    def places(self, folder: Path) -> Sequence[Archive]:
+    def _places(self, folder: Path) -> Sequence[Archive]:
         """Returns the possible archives of the split; a zip contains one file per split."""
         path = folder / self._file.removeprefix("data/")
         if path.suffix != ".zip":
@@ -95,7 +95,7 @@ class Benchmark(LaidOut):
         split = f"{self.split}.jsonl"
         return zip_or_folder(folder, path.name, f"{path.stem}/{split}", split)
 
-    def take(self, number: int, row: Mapping[str, Any]) -> Iterable[Example]:
+    def _take(self, number: int, row: Mapping[str, Any]) -> Iterable[Example]:
         """Parses the row of this number from 0 into examples; none if it is not of the task.
 
         The examples' documents have no ids. Faults of the data are in their `fault`; missing fields
@@ -129,7 +129,7 @@ class Benchmark(LaidOut):
 def _cached_layout(task: Benchmark, archive: Archive) -> Layout:
     is_built_in = type(task).__module__.startswith("leporello.")  # the key lacks a plug-in's code
     key: JSON = [repr(task), str(archive), sha256(archive.path)] if is_built_in else None
-    return cached_layout(key, lambda store: RowIndex(task.take, archive, store).read())
+    return cached_layout(key, lambda store: RowIndex(task._take, archive, store).read())
 
 
 def text_of(row: Mapping[str, Any], name: str) -> str:

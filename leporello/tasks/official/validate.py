@@ -15,7 +15,7 @@ from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.layouts import Layout
 from leporello.tasks.official.archives import Archive
 
-# Parses one row, given its number from 0: see `Benchmark.take`.
+# Parses one row, given its number from 0: see `Benchmark._take`.
 Take: TypeAlias = Callable[[int, Mapping[str, Any]], Iterable[Example]]
 
 _MOST_FAULTS = 20  # reading stops after as many
