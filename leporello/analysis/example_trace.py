@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, islice, pairwise
+from itertools import accumulate, chain, islice
 
 from leporello.analysis.finished import FinishedJob
 from leporello.core.coverage import letters, merge, outside
@@ -49,13 +49,17 @@ class Gold:
 
         Ranks start at 1. The share is 0 before the first listed rank.
         """
-        ranked_hits, best = list(enumerate(hits, 1)), dict[int, float]()
-        for alternative in self.alternatives:
-            for rank, share in _recall_steps(text, alternative, ranked_hits):
-                best[rank] = max(share, best.get(rank, 0.0))
-        shares = [0.0, *accumulate((best[rank] for rank in sorted(best)), max)]
-        steps = zip(sorted(best), pairwise(shares), strict=True)
-        return tuple((rank, share) for rank, (before, share) in steps if share > before)
+        proofs = [span for proof in self.alternatives for span in proof]
+        found: list[Span] = []  # parts of hits that touch a proof
+        steps: list[tuple[int, float]] = []
+        for rank, hit in enumerate(hits, 1):
+            parts = [part for part in hit if any(part.overlaps(p.start, p.end) for p in proofs)]
+            if parts:  # most hits are elsewhere
+                found += parts
+                share = self.covered_share(text, found)
+                if share > (steps[-1][1] if steps else 0.0):
+                    steps.append((rank, share))
+        return tuple(steps)
 
 
 def gold_of(example: Example) -> Gold | None:
@@ -86,21 +90,6 @@ def _trimmed(text: str, span: Span) -> Span:
     inner = text[span.start : span.end]
     start = span.start + len(inner) - len(inner.lstrip())
     return Span(start, start + len(inner.strip()))
-
-
-def _recall_steps(
-    text: str, alternative: Sequence[Span], ranked_hits: Iterable[tuple[int, Sequence[Span]]]
-) -> Iterator[tuple[int, float]]:
-    uncovered, total = list(alternative), letters(text, alternative)
-    first, last = alternative[0].start, alternative[-1].end
-    for rank, hit in ranked_hits:
-        # Most hits are elsewhere, and this comparison avoids the cutting of spans.
-        if hit[-1].end <= first or last <= hit[0].start or not uncovered:
-            continue
-        remaining = [gap for span in uncovered for gap in outside(span, hit)]
-        if remaining != uncovered:
-            uncovered = remaining
-            yield rank, 1 - letters(text, uncovered) / total
 
 
 # Stages that can lose the answer, in order.
