@@ -133,35 +133,20 @@ def _probability(output: Output) -> float:
 
 
 def _labels(example: Example, reads: Sequence[Read]) -> list[str]:
-    authors = _gold(example)
-    parts = example.document.parts
-    if len(parts) != len(authors):
-        raise UserError(
-            f"example {example.id!r} has {len(authors)} authors of paragraphs and its document"
-            f" {len(parts)} parts; use a task of style change"
-        )
-    ends = {part.end: author for part, author in zip(parts, authors, strict=True)}
-    starts = {part.start: author for part, author in zip(parts, authors, strict=True)}
-    spans = [[p.span for p in read.passages if isinstance(p, Chunk)] for read in reads]
-    try:
-        return [SAME if ends[a.end] == starts[b.start] else DIFFERENT for a, b in spans]
-    except KeyError:
-        raise UserError(
-            f"the chunks of example {example.id!r} are not the task's paragraphs, so their authors"
-            " are unknown; use the chunker Parts and the retriever All"
-        ) from None
-
-
-def _gold(example: Example) -> list[int]:
     try:
         value = json.loads(example.references[0])
         authors = value["paragraph-authors"] if isinstance(value, dict) else value
-        return [int(author) for author in authors]
+        paragraphs = [*zip(example.document.parts, map(int, authors), strict=True)]
+        ends = {part.end: author for part, author in paragraphs}
+        starts = {part.start: author for part, author in paragraphs}
+        spans = [[p.span for p in read.passages if isinstance(p, Chunk)] for read in reads]
+        return [SAME if ends[a.end] == starts[b.start] else DIFFERENT for a, b in spans]
     except (IndexError, KeyError, TypeError, ValueError):
         reference = example.references[0] if example.references else "nothing"
         raise UserError(
-            f"example {example.id!r} has the reference {reference!r:.60}, which is not a list of"
-            " the paragraphs' authors; use a task of style change"
+            f"the reference of example {example.id!r}, {reference!r:.60}, is not a list of the"
+            " authors of its chunks: use a task of style change, the chunker Parts and the"
+            " retriever All"
         ) from None
 
 
