@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from leporello.core.records import Document, Span
+from leporello.text.folding import ComposedText
 from leporello.text.person_names import (
     APOSTROPHES,
     HYPHENS,
@@ -54,15 +55,21 @@ class _Verdict(NamedTuple):
 
 def mentions_in(document: Document, name: str) -> tuple[Span, ...]:
     """Returns the mentions of a name in a document, cached by the document."""
-    return document.memo(("mentions", name), lambda: tuple(mentions(document.text, name)))
+
+    def found() -> tuple[Span, ...]:
+        text = document.memo(ComposedText, lambda: ComposedText.of(document.text))
+        return tuple(mentions(text, name))
+
+    return document.memo(("mentions", name), found)
 
 
-def mentions(text: str, name: str) -> Sequence[Span]:
+def mentions(composed: ComposedText, name: str) -> Sequence[Span]:
     """Returns the spans of a text that mention a character, in order and without overlap.
 
     A span includes a title before the name, but not a possessive ending. The name may have titles,
     brackets and nicknames in quotes, in any letter case. Takes time linear in the text.
     """
+    text = composed.text
     spans = sorted({span for variant in names(name) for span in _mentions_of(text, variant)})
     merged: list[Span] = []
     for span in spans:
@@ -70,7 +77,7 @@ def mentions(text: str, name: str) -> Sequence[Span]:
             merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end))
         else:
             merged.append(span)
-    return merged
+    return [composed.span(span.start, span.end) for span in merged]
 
 
 def _mentions_of(text: str, name: Name) -> Iterator[Span]:

@@ -3,6 +3,7 @@
 import pytest
 
 from leporello import Document, Span
+from leporello.text.folding import ComposedText
 from leporello.text.mentions import mentions, mentions_in
 
 FOUND: tuple[tuple[str, str, list[str]], ...] = (
@@ -45,6 +46,10 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
     ("Zoë", "So Zoe, Zoë, ZOË and Zoe\u0308!", ["Zoe", "Zoë", "ZOË", "Zoe\u0308"]),
     ("SOREN", "So Søren.", ["Søren"]),
     ("Алёна", "Вот АЛЕНА и Алёна, не Алёнка.", ["АЛЕНА", "Алёна"]),
+    ("Søren", "So Sø\u00adren and \uff33øren.", ["Sø\u00adren", "\uff33øren"]),
+    ("Sofia", "So\ufeff So\ufb01a and So\u200bfia.", ["So\ufb01a", "So\u200bfia"]),
+    ("Agent 47", "So Agent ٤٧ came.", ["Agent ٤٧"]),
+    ("한국", "\u1112\u1161\u11ab국 한국", ["\u1112\u1161\u11ab국", "한국"]),
     ("\u304b\u3099く", "がくが来た。", ["がく"]),
     ("हर्ष", "यह हर्ष है।", ["हर्ष"]),
     ("محمّد", "قال محمد نعم، محمّد", ["محمد", "محمّد"]),
@@ -73,7 +78,7 @@ FOUND: tuple[tuple[str, str, list[str]], ...] = (
 
 @pytest.mark.parametrize(("name", "text", "expected"), FOUND)
 def test_mentions_of_a_name(name: str, text: str, expected: list[str]) -> None:
-    spans = mentions(text, name)
+    spans = mentions(ComposedText.of(text), name)
     assert [text[span.start : span.end] for span in spans] == expected
 
 

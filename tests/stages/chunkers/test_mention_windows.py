@@ -13,6 +13,7 @@ from leporello.chunkers import FixedTokens, Lines, MentionWindows
 from leporello.core.calls.stage_calls import divide, retrieve
 from leporello.core.notes import collect_notes
 from leporello.retrievers import Mentions
+from leporello.text.folding import ComposedText
 from leporello.text.mentions import mentions
 from leporello.text.tokens import tokenizer
 
@@ -33,7 +34,7 @@ def test_properties_of_chunks_around_mentions(
     """Chunks do not overlap or exceed the size, and contain all mentions."""
     most = max(size, 12) if model == "llama" else size  # an emoji has up to 12 tokens
     model = tiny(model) if model == "llama" else model
-    document, names = Document("d", text), mentions(text, "Jack Sparrow")
+    document, names = Document("d", text), mentions(ComposedText.of(text), "Jack Sparrow")
     with collect_notes() as notes:
         chunks = divide(MentionWindows(size, model), document, "Jack Sparrow")
     assert bool(notes) == (not chunks) == (not names)
