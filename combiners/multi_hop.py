@@ -77,12 +77,12 @@ class MultiHop:
             nearest = nearest_sentences(text, path.missing, self.sentences)
             missing = missing_terms(path.missing, nearest)
             # With BM25, names find all evidence for 68 % of MuSiQue, complete passages for 48 %.
-            new = names(nearest, f"{path.missing} {path.known}")
+            new = names(nearest, f"{path.missing} {path.earlier}")
             # A passage with all words of the question and without new names leads to no search.
             if query := f"{missing} {new}".strip():
                 # Only new passages count, so that hits already found do not use up `new`.
                 searches.append(Search(query, self.new))
-                reached.append((missing, f"{text} {path.known}"))
+                reached.append((missing, f"{text} {path.earlier}"))
         answers = yield searches
         return interleaved(
             [_Path(hit, *words) for hit in hits]
@@ -94,7 +94,7 @@ class MultiHop:
 class _Path:
     hit: Hit
     missing: str  # words of the question that the predecessors lack
-    known: str = ""  # texts of the predecessors
+    earlier: str = ""  # texts of the predecessors
 
 
 def interleaved(lists: Iterable[Sequence[_Item]]) -> list[_Item]:
@@ -129,13 +129,13 @@ def nearest_sentences(text: str, question: str, count: int) -> str:
     """Returns the `count` sentences nearest to a question; 0 for all sentences."""
     if not count:
         return text
-    asked = set(terms(question))
+    question_terms = set(terms(question))
 
     def score(span: tuple[int, int]) -> float:
         words = terms(text[slice(*span)])
         # The root: without it the longest sentences win, with the full length the shortest.
         length: float = (1 + len(words)) ** 0.5
-        return len(asked.intersection(words)) / length
+        return len(question_terms.intersection(words)) / length
 
     best = sorted(sentence_spans(text), key=score, reverse=True)[:count]
     return " ".join(text[start:end] for start, end in sorted(best))

@@ -69,8 +69,8 @@ class Mixed:
         numbers = [self._draw(example.id) for example in examples]
         hits = []
         for place, retriever in enumerate(self.retrievers):
-            drawn = [e for e, number in zip(examples, numbers, strict=True) if number == place]
-            hits.append(iter(retrieve(retriever, drawn, chunks)))
+            group = [e for e, number in zip(examples, numbers, strict=True) if number == place]
+            hits.append(iter(retrieve(retriever, group, chunks)))
         return [next(hits[number]) for number in numbers]
 
     def _draw(self, example: str) -> int:

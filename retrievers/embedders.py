@@ -59,9 +59,9 @@ def load_encoder(kind: str, model: str) -> Any:  # noqa: ANN401 -- the class of 
     if kind in _REQUIRED:
         kinds, architectures, advice = _REQUIRED[kind]
         folder = _folder(model)
-        own = _json(folder / "config_sentence_transformers.json").get("model_type")
+        model_kind = _json(folder / "config_sentence_transformers.json").get("model_type")
         names = _json(folder / "config.json").get("architectures") or ()
-        if own not in kinds and not any(str(name).endswith(architectures) for name in names):
+        if model_kind not in kinds and not any(str(name).endswith(architectures) for name in names):
             raise UserError(f"model {model!r} {advice}")
     encoder = _load(kind, model)
     if kind == "CrossEncoder" and encoder.num_labels != 1:

@@ -43,7 +43,7 @@ def answer_key(text: str) -> str:
 def most_trusted(answers: Iterable[tuple[str, _Answer, float]]) -> _Answer:
     """Returns the answer with the greatest sum of weights over equal answers, by their keys.
 
-    `answers` are keys, answers and weights. Of equal answers, and of equal sums, the first counts.
+    `answers` are keys, answers and weights. The first of equal answers, or of equal sums, counts.
     """
     sums: dict[str, float] = defaultdict(float)
     first: dict[str, _Answer] = {}
