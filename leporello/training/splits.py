@@ -30,7 +30,6 @@ from leporello.runs.job_group import JobGroup
 
 _OF_COMPLETE_TASK = ("layout", "examples_of", "closed")
 T = TypeVar("T", PipelineSpec, TaskSpec)
-_Options = TypeVar("_Options", bound=TrainOptions)
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,7 @@ class RowTraining:
         return {self.suite: {"rows": {self.trained_row: row}}}
 
 
-def trainings(options: _Options) -> list[tuple[_Options, RowTraining | None]]:
+def trainings(options: TrainOptions) -> list[tuple[TrainOptions, RowTraining | None]]:
     """Returns the trainings of a row for one task or all, with the options of their pipelines.
 
     Without a suite, the options are those of the only training. Raises UserError for other names.
@@ -232,7 +231,7 @@ def trainings(options: _Options) -> list[tuple[_Options, RowTraining | None]]:
             f"row {options.pipeline!r} has no task {options.task!r}; its tasks: {tasks}"
         )
     row, out = suite.rows[options.pipeline], options.out
-    result: list[tuple[_Options, RowTraining | None]] = []
+    result: list[tuple[TrainOptions, RowTraining | None]] = []
     for (pipeline, task), names in chosen.items():
         folder = out / names[0] if out and len(chosen) > 1 else out
         place = RowTraining(suite.name, options.pipeline, tuple(names), row.published)
@@ -240,7 +239,7 @@ def trainings(options: _Options) -> list[tuple[_Options, RowTraining | None]]:
     return result
 
 
-def only_training(options: _Options) -> tuple[_Options, RowTraining | None]:
+def only_training(options: TrainOptions) -> tuple[TrainOptions, RowTraining | None]:
     """Returns the only training that the options name; raises UserError for several."""
     result = trainings(options)
     if len(result) > 1:
