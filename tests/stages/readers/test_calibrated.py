@@ -111,7 +111,7 @@ def test_a_pipeline_learns_to_give_percentages(tmp_path: Path, tiny: Callable[[s
     pipeline = {
         "chunker": {"class": "Lines", "size": 3},
         "reader": {"class": "Calibrated", "reader": reader},
-        "combiner": {"class": "Percentage", "share": "pooled", "digits": 1},
+        "combiner": {"class": "Percentage", "share": "pooled"},
     }
     task = {"class": "JsonLines", "path": "{split}.jsonl", "metrics": ["exponential_similarity"]}
     config = tmp_path / "mine.yaml"
