@@ -47,11 +47,11 @@ def micro_batches(
     """
     if not shuffled:
         return [*_packed(examples, settings)]
-    drawn = list(examples)
-    random.Random(str(settings.seed)).shuffle(drawn)
+    mixed = list(examples)
+    random.Random(str(settings.seed)).shuffle(mixed)
     # With a budget, all examples are sorted and packed.
-    rows = len(drawn) if settings.batch_tokens else _SORTED * _rows(settings)
-    groups = (drawn[start : start + rows] for start in range(0, len(drawn), rows))
+    rows = len(mixed) if settings.batch_tokens else _SORTED * _rows(settings)
+    groups = (mixed[start : start + rows] for start in range(0, len(mixed), rows))
     ordered = (sorted(group, key=lambda example: -example.size) for group in groups)
     return [*_packed(chain.from_iterable(ordered), settings)]
 
