@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from leporello.core.errors import UserError
 from leporello.core.records import JSON, Output, Read
 from leporello.readers.classical.saved_model import check_targets, labelled, load, save
 from leporello.readers.encoders.classification import TrainedClassifier
@@ -55,15 +54,12 @@ class Classifier(TrainedClassifier):
     With choices, the answer is the most probable one, and each has the probability of its label.
 
     Attributes:
-        question: Whether the question is read too: as the first of two segments by a transformers
-            model, before the passages by a scikit-learn model.
         separator: Text between passages.
         on_overflow: Rule of a transformers model for passages that do not fit: `fit` omits the last
             ones, `truncate` cuts within a passage, `split` classifies the parts and takes the mean
             of their probabilities, `error` fails the input.
     """
 
-    question: bool = False  # off, since a label of a whole document mostly has no question
     separator: str = "\n\n"
     on_overflow: OnOverflow = "fit"
 
@@ -100,24 +96,17 @@ class Classifier(TrainedClassifier):
         refuse_pairs(inputs)
         check_targets("Classifier", targets)
         pipeline = fit_ngrams(list(map(self._text, inputs)), targets, self.seed)
-        return save(directory, "Classifier", pipeline, {"question": self.question})
+        return save(directory, "Classifier", pipeline)
 
     def prompts(self, read: Read) -> list[Segments]:
         """Returns a transformers model's input for each part of an input."""
         refuse_pairs([read])
         assert self._window
-        return [self._model_input(part) for part in self._window.parts(read)]
+        return [self._encoded(self._text(part)) for part in self._window.parts(read)]
 
     @cached_property
     def _ngrams(self) -> Any:  # noqa: ANN401 -- scikit-learn has no types
-        pipeline, settings = load(self.model, "Classifier")
-        # With another input than in training, probabilities would be wrong without any error.
-        if settings["question"] != self.question:
-            raise UserError(
-                f"model {self.model!r} was trained with question: {_yaml(settings['question'])},"
-                f" but the reader has question: {_yaml(self.question)}; use the same value"
-            )
-        return pipeline
+        return load(self.model, "Classifier")
 
     @cached_property
     def _window(self) -> Window | None:
@@ -133,20 +122,10 @@ class Classifier(TrainedClassifier):
         return self.declared_labels
 
     def _text(self, read: Read) -> str:
-        return "\n".join(filter(None, self._inputs(read)))
-
-    def _inputs(self, read: Read) -> tuple[str, str]:
-        texts = filter(None, map(passage_text, read.passages))
-        return read.question if self.question else "", self.separator.join(texts)
-
-    def _model_input(self, part: Read) -> Segments:
-        question, text = self._inputs(part)
-        return self._encoded(*((question, text) if question else (text,)))
+        return self.separator.join(filter(None, map(passage_text, read.passages)))
 
     def _size(self, text: str) -> int:
-        """Returns the number of tokens; the first line is the question, a separate segment."""
-        first, line_break, second = text.partition("\n") if self.question else (text, "", "")
-        return len(self._encoded(*((first, second) if line_break else (first,))).tokens)
+        return len(self._encoded(text).tokens)
 
     def _classify(self, parts: Sequence[Read]) -> list[tuple[tuple[float, ...], int]]:
         """Returns the probabilities of each part, and how many of its tokens the model read."""
@@ -156,7 +135,7 @@ class Classifier(TrainedClassifier):
             rows = self._ngrams.predict_proba(distinct).tolist() if distinct else []
             by_text = dict(zip(distinct, map(tuple, rows), strict=True))
             return [(by_text[text], 0) for text in texts]
-        prompts = list(map(self._model_input, parts))
+        prompts = [self._encoded(self._text(part)) for part in parts]
         replies = self._replies(prompts)
         return [(replies[prompt].scores, len(prompt.tokens)) for prompt in prompts]
 
@@ -178,7 +157,3 @@ class Classifier(TrainedClassifier):
             cut=cut,
             input_tokens=sum(tokens),
         )
-
-
-def _yaml(value: bool) -> str:
-    return "true" if value else "false"

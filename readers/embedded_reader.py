@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from leporello.readers.embedded.answers import Answered, Confidence
     from leporello.readers.embedded.choices import ChoiceRanker
     from leporello.readers.embedded.spans import Candidate, SpanHead
-    from leporello.readers.embedded.statements import ClaimJudge, StatementJudge
+    from leporello.readers.embedded.statements import StatementJudge
     from leporello.readers.embedded.summaries import Summariser
 
 _SHIPPED = "leporello-en"
@@ -223,14 +223,14 @@ class Embedded(TakesCalibration):
         return outputs
 
     def _judge(self, inputs: Sequence[Read]) -> list[Output]:
-        from leporello.readers.embedded.statements import label_order
+        from leporello.readers.embedded.statements import judge_claims, label_order
 
         # Tasks such as contract_nli give labels as choices; a claim of a user has none.
         is_claim = [not r.choices and not self._statements.knows(r.question) for r in inputs]
         pairs = [(read.question, _texts(read)) for read in inputs]
         claims = [pair for pair, claim in zip(pairs, is_claim, strict=True) if claim]
         others = [pair for pair, claim in zip(pairs, is_claim, strict=True) if not claim]
-        judgements = [iter(self._statements.judge(others)), iter(self._claims.judge(claims))]
+        judgements = [iter(self._statements.judge(others)), judge_claims(self._verdicts, claims)]
         outputs = []
         for read, claim in zip(inputs, is_claim, strict=True):
             judgement = next(judgements[claim])
@@ -276,12 +276,11 @@ class Embedded(TakesCalibration):
         return StatementJudge(self._part("statements"), self._encoder)
 
     @cached_property
-    def _claims(self) -> ClaimJudge:
+    def _verdicts(self) -> SpanHead:
         from leporello.readers.embedded.spans import SpanHead
-        from leporello.readers.embedded.statements import ClaimJudge
 
         difference = self._part("verdicts")  # relative to the encoder in the same folder
-        return ClaimJudge(SpanHead(difference.parent / "answers", difference))
+        return SpanHead(difference.parent / "answers", difference)
 
     @cached_property
     def _summaries(self) -> Summariser:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from statistics import fmean
@@ -35,18 +35,11 @@ class Lead(OneByOne):
 
     def _answer(self, read: Read) -> Output:
         """Counts only the copied text as read, so that the coverage shows how little it is."""
-        texts = list(map(passage_text, read.passages))
-        ends = [0] * len(texts) if read.choices else self._ends(texts)
-        output = copied(read, [(0, end) for end in ends], between="\n\n")
-        return replace(output, text=read.choices[0].strip()) if read.choices else output
-
-    def _ends(self, texts: Sequence[str]) -> list[int]:
-        ends, remaining = [], self.words
-        for text in texts:
-            offsets = Words().offsets(text)[:remaining]
-            ends.append(int(offsets[-1][1]) if len(offsets) else 0)
-            remaining -= len(offsets)
-        return ends
+        if read.choices:
+            return _unread(read, read.choices[0].strip())
+        offsets = [Words().offsets(passage_text(passage)) for passage in read.passages]
+        ends = [(0, end) for _, end in _words(offsets, 0, self.words)]
+        return copied(read, ends, between="\n\n")
 
 
 class _LearnedBaseline(OneByOne):
@@ -237,12 +230,17 @@ class RandomSpan(OneByOne):
             return _unread(read, generator.choice(self.answers))
         offsets = [Words().offsets(passage_text(passage)) for passage in read.passages]
         first = generator.randrange(max(sum(map(len, offsets)) - self.words, 0) + 1)
-        bounds: list[tuple[int, int]] = []
-        for words in offsets:
-            chosen = words[max(first, 0) : max(first + self.words, 0)]
-            bounds.append((int(chosen[0][0]), int(chosen[-1][1])) if len(chosen) else (0, 0))
-            first -= len(words)
-        return copied(read, bounds, between="\n\n")
+        return copied(read, _words(offsets, first, self.words), between="\n\n")
+
+
+def _words(offsets: Sequence[Any], first: int, count: int) -> list[tuple[int, int]]:
+    """Returns the places of `count` words from the first on, in each of several texts."""
+    bounds: list[tuple[int, int]] = []
+    for words in offsets:
+        chosen = words[max(first, 0) : max(first + count, 0)]
+        bounds.append((int(chosen[0][0]), int(chosen[-1][1])) if len(chosen) else (0, 0))
+        first -= len(words)
+    return bounds
 
 
 def _generator(seed: int, read: Read) -> random.Random:

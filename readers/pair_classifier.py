@@ -71,7 +71,7 @@ class PairClassifier(TrainedClassifier):
         """Trains a scikit-learn model, and writes it to the directory; see `Learns`."""
         check_targets("PairClassifier", targets, LABELS)
         pairs = list(map(_pair, inputs))
-        return save(directory, "PairClassifier", _fit(pairs, targets, self.seed), {})
+        return save(directory, "PairClassifier", _fit(pairs, targets, self.seed))
 
     def prompts(self, read: Read) -> list[Segments]:
         """Returns a transformers model's input for a pair."""
@@ -80,7 +80,7 @@ class PairClassifier(TrainedClassifier):
     @cached_property
     def _style(self) -> Mapping[str, Any]:
         """Profile of texts, and classifier of pairs."""
-        model: Mapping[str, Any] = load(self.model, "PairClassifier")[0]
+        model: Mapping[str, Any] = load(self.model, "PairClassifier")
         return model
 
     def _by_style(self, pairs: Sequence[tuple[str, str]]) -> list[float]:

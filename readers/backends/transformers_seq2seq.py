@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from leporello.readers.backends.decoding import Decoding
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-# Least length in relation to the longest prompt: padding costs as much as text (decision 18).
-_SIMILAR = 0.85
 # Tokens that are encoded at once if prompts have segments: their number is in no budget, and a
 # document of 16,000 tokens has overlapping segments of three times as many.
 _SEGMENT_TOKENS = 4096
@@ -70,35 +68,19 @@ def _encoded(
     import torch
 
     segments = [segment for prompt in prompts for segment in prompt.encoded]
-    # Not prompt by prompt as they are decoded, since encoding padding wastes time.
-    longest_first = sorted(range(len(segments)), key=lambda i: -len(segments[i].tokens))
-    most = _SEGMENT_TOKENS if any(prompt.segments for prompt in prompts) else None
+    size = len(segments)
+    if any(prompt.segments for prompt in prompts):
+        size = max(1, _SEGMENT_TOKENS // max(len(segment.tokens) for segment in segments))
     states: list[torch.Tensor] = []
-    starts, count = [0] * len(segments), 0
-    for part in _similar(segments, longest_first, most):
-        encoded = _states(model, tokens, [segments[i] for i in part])
-        for row, i in enumerate(part):
-            starts[i] = count + row * encoded.shape[1]
+    starts: list[int] = []
+    for first in range(0, len(segments), size):
+        encoded = _states(model, tokens, segments[first : first + size])
+        rows, length, _ = encoded.shape
+        before = sum(map(len, states))
+        starts += range(before, before + rows * length, length)
         states.append(encoded.flatten(0, 1))
-        count += len(states[-1])
     places, mask = decoder_places(prompts, starts, model.device)
     return torch.cat(states)[places], mask
-
-
-def _similar(
-    segments: Sequence[Segment], longest_first: Sequence[int], most: int | None
-) -> Iterator[list[int]]:
-    """Yields groups of segments of similar length, with at most so many tokens."""
-    part: list[int] = []
-    for index in longest_first:
-        longest = len(segments[part[0]].tokens) if part else 0
-        # A ratio, since the cost of padding grows with the length of the longest segment.
-        is_short = len(segments[index].tokens) < _SIMILAR * longest
-        if part and (is_short or (most and (len(part) + 1) * longest > most)):
-            yield part
-            part = []
-        part.append(index)
-    yield part
 
 
 def _states(model: PreTrainedModel, tokens: Tokens, segments: Sequence[Segment]) -> torch.Tensor:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from leporello.core.errors import UserError
+from leporello.core.files import write_json
 from leporello.core.records import JSON
 from leporello.models.locate import locate
 
@@ -26,23 +27,19 @@ def is_trained_here(model: str) -> bool:
     return (Path(locate(model)) / _MODEL).exists()
 
 
-def save(
-    directory: Path, reader: str, model: object, settings: Mapping[str, JSON]
-) -> Mapping[str, JSON]:
+def save(directory: Path, reader: str, model: object) -> Mapping[str, JSON]:
     """Writes a model; returns the parameters of a reader with it."""
     import skops.io
 
     folder = directory / "model"
     folder.mkdir(parents=True)
     skops.io.dump(model, folder / _MODEL)
-    header = {"reader": reader, "version": _VERSION, **settings}
-    text = json.dumps(header, indent=2, ensure_ascii=False)
-    (folder / _SETTINGS).write_text(f"{text}\n", encoding="utf-8")
+    write_json(folder / _SETTINGS, {"reader": reader, "version": _VERSION})
     return {"model": "./model"}
 
 
-def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
-    """Returns a model and its settings; raises UserError if it is missing, damaged or unsafe."""
+def load(model: str | None, reader: str) -> Any:  # noqa: ANN401 -- scikit-learn has no types
+    """Returns a model; raises UserError if it is missing, damaged or unsafe."""
     if model is None:
         raise UserError(
             f"{reader} has no model, since it was not trained. Train it on a task with references:"
@@ -55,14 +52,14 @@ def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
 
         for name in (_MODEL, _SETTINGS):
             ModelFolder(folder).checked(name)
-    settings = _settings(model, folder / _SETTINGS, reader)
+    _check_settings(model, folder / _SETTINGS, reader)
     import skops.io
 
     file = folder / _MODEL
     try:
         _check_types(model, skops.io.get_untrusted_types(file=file))
         # Only skops' own types are trusted, so a model from elsewhere runs no code.
-        return skops.io.load(file, trusted=[]), settings
+        return skops.io.load(file, trusted=[])
     except UserError:
         raise
     except Exception as error:  # damaged files and other versions raise any exception
@@ -74,7 +71,7 @@ def load(model: str | None, reader: str) -> tuple[Any, Mapping[str, Any]]:
         ) from error
 
 
-def _settings(model: str, file: Path, reader: str) -> Mapping[str, Any]:
+def _check_settings(model: str, file: Path, reader: str) -> None:
     try:
         settings = json.loads(file.read_text(encoding="utf-8"))
         trained_for, version = settings["reader"], settings["version"]
@@ -88,8 +85,6 @@ def _settings(model: str, file: Path, reader: str) -> Mapping[str, Any]:
         raise UserError(
             f"model {model!r} was trained by another version of Leporello; train it again"
         )
-    values: Mapping[str, Any] = settings
-    return values
 
 
 def _check_types(model: str, untrusted: Iterable[str]) -> None:

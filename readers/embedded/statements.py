@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -125,25 +125,19 @@ def _judgement(weights: Floats, features: Floats, clause: Candidate | None) -> D
     return Decision(softmax(weights[:, 0] + weights[:, 1:] @ features), clause)
 
 
-class ClaimJudge:
-    """Judges claims with the passages nearest to them, by a head of the recipe `verdicts`."""
+def judge_claims(head: SpanHead, claims: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Decision]:
+    """Yields the judgements of claims, each by the most relevant of the passages nearest to it.
 
-    def __init__(self, head: SpanHead) -> None:
-        self._head = head
-
-    def judge(self, claims: Sequence[tuple[str, Sequence[str]]]) -> list[Decision]:
-        """Returns the judgements of claims, each by its most relevant passage."""
-        judgements = []
-        read = self._head.read_nearest(claims, _NEAREST)
-        for (claim, passages), scores in zip(claims, read, strict=True):
-            if not scores:
-                judgements.append(Decision((1.0, 0.0, 0.0), None))
-                continue
-            labels = {n: passage.labels for n, passage in scores.items()}
-            number = max(labels, key=lambda n: np.logaddexp(*labels[n][2:]) - labels[n][0])
-            null, _, yes, no = labels[number]
-            clauses = _clauses([passages[number]], number)
-            near = nearest(claim, [clause.text for clause in clauses], 1)
-            place = clauses[near[0]] if clauses else None
-            judgements.append(Decision(softmax(np.array([null, yes, no])), place))
-        return judgements
+    The head is that of the recipe `verdicts`.
+    """
+    read = head.read_nearest(claims, _NEAREST)
+    for (claim, passages), scores in zip(claims, read, strict=True):
+        if not scores:
+            yield Decision((1.0, 0.0, 0.0), None)
+            continue
+        labels = {n: passage.labels for n, passage in scores.items()}
+        number = max(labels, key=lambda n: np.logaddexp(*labels[n][2:]) - labels[n][0])
+        null, _, yes, no = labels[number]
+        clauses = _clauses([passages[number]], number)
+        near = nearest(claim, [clause.text for clause in clauses], 1)
+        yield Decision(softmax(np.array([null, yes, no])), clauses[near[0]] if clauses else None)

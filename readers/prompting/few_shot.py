@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
+from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean, reworded
 from leporello.core.files import opened
 from leporello.core.records import Chunk, Read
 from leporello.readers.prompting.template import Template, encodable
@@ -21,7 +21,6 @@ from leporello.readers.prompting.template import Template, encodable
 # In small letters, like `question:` and `context:` of T5's prompt, which ends in a field.
 _CUE = "answer:"
 _ADVICE = "draw examples from another split, such as train"
-_MAX_VALUE = 60  # characters of a faulty value in a message
 
 _Answer = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -53,7 +52,7 @@ class Shot(BaseModel):
         # A model learns the form of answers from examples, so other texts would mislead it.
         if self.choices and self.answer not in self.choices:
             hint = did_you_mean(self.answer, self.choices)
-            raise ValueError(f"answer {_shown(self.answer)} is not one of the choices{hint}")
+            raise ValueError(f"answer {self.answer!r:.60} is not one of the choices{hint}")
         return self
 
     @property
@@ -174,23 +173,8 @@ _EXAMPLE = '{"question": "Who …?", "context": "…", "answer": "…"}'
 
 
 def _message(error: ErrorDetails) -> str:
-    field = ".".join(map(str, error["loc"]))
-    match error["type"]:
-        case "json_invalid":
-            reason = str(error["ctx"]["error"]).replace("at line 1 column", "at character")
-            return f"not JSON: {reason}; each line must be an object like {_EXAMPLE}"
-        case "model_type" | "model_attributes_type":
-            return f"a row must be an object like {_EXAMPLE}"
-        case "extra_forbidden":
-            return f"unknown field {field!r}{did_you_mean(field, Shot.model_fields)}"
-        case "missing":
-            return f"field {field!r} is missing"
-        case "value_error":
-            return str(error["ctx"]["error"])
-    message = error["msg"]
-    return f"{field}: {message[0].lower()}{message[1:]}, got {_shown(error['input'])}"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _MAX_VALUE else f"{text[: _MAX_VALUE - 1]}…"
+    field, text = ".".join(map(str, error["loc"])), reworded(error["msg"])
+    if not field:
+        return f"{text}; each line must be an object like {_EXAMPLE}"
+    is_unknown = error["type"] == "extra_forbidden"
+    return f"{field}: {text}{did_you_mean(field, Shot.model_fields) if is_unknown else ''}"

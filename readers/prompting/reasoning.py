@@ -14,8 +14,6 @@ _MESSAGE = re.compile(
     r"(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
     re.DOTALL,
 )
-# The same without its special tokens.
-_BARE = re.compile(r"analysis(.*?)assistantfinal(.*)", re.DOTALL)
 _TURN = (
     r"<\|(?:im_start|start_header_id|start|assistant|START_RESPONSE|begin_of_box)\|>"
     r"|<start_of_turn>|<s>|<bos>"
@@ -29,7 +27,6 @@ _END = re.compile(
     re.DOTALL,
 )
 _COHERE = {"<|START_THINKING|>": "<think>", "<|END_THINKING|>": "</think>"}
-_ENVELOPE = re.compile(r"\s*<(answer|response)>(.*)</\1>\s*", re.DOTALL)  # Hunyuan, Ernie
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
@@ -49,8 +46,6 @@ def split_reasoning(text: str) -> tuple[str, str]:
             for is_final in (False, True)
         )
         return "\n".join(thoughts), _ended("\n".join(answers))
-    if bare := _BARE.fullmatch(text.strip()):
-        return bare[1].strip(), _ended(bare[2].strip())
     return _split_marks(text)
 
 
@@ -80,5 +75,4 @@ def _ended(answer: str) -> str:
         pieces = answer.split("</s>")
         last = max((n for n, piece in enumerate(pieces) if piece.strip()), default=0)
         answer = "</s>".join(pieces[: last + 1]).rstrip()
-    envelope = _ENVELOPE.fullmatch(answer)
-    return envelope[2].strip() if envelope else answer
+    return answer

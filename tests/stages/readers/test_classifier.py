@@ -68,15 +68,6 @@ def test_a_model_that_is_trained_again_gives_the_same_outputs(
     assert again.read(inputs) == Classifier(str(trained)).read(inputs)
 
 
-def test_a_classifier_can_read_the_question(tmp_path: Path) -> None:
-    inputs = [Read(("A long story.",), question=name) for name in ("Ann", "Bob") * 6]
-    Classifier(question=True).learn(inputs, ["Hero", "Villain"] * 6, tmp_path)
-    model = str(tmp_path / "model")
-    outputs = Classifier(model, question=True).read(inputs[:2])
-    assert [output.text for output in outputs] == ["Hero", "Villain"]
-    assert Classifier(model, question=True).render(inputs[0]) == "Ann\nA long story."
-
-
 def test_the_error_of_an_untrained_classifier_shows_how_to_train_it() -> None:
     for call in (Classifier().load, lambda: Classifier().read([Read(("x",))])):
         with pytest.raises(UserError, match=r"run_pipeline\.py train PIPELINE --task TASK"):
@@ -99,9 +90,7 @@ def test_too_few_examples_are_refused(tmp_path: Path, targets: list[str], messag
     assert not list(tmp_path.iterdir())
 
 
-def test_other_settings_and_pairs_are_refused(trained: Path) -> None:
-    with pytest.raises(UserError, match="trained with question: false"):
-        Classifier(str(trained), question=True).load()
+def test_pairs_are_refused(trained: Path) -> None:
     with pytest.raises(ValueError, match="pair classifier"):
         Classifier(str(trained)).read([Read((), pair=("a", "b"))])
 
@@ -179,7 +168,7 @@ def test_a_text_that_is_too_long_is_cut_split_or_refused(name: str, tmp_path: Pa
     save_classifier(name, tmp_path, LABELS)
     document = Document("d", "The eldest took the mill. " * 40)
     read = Read((document.chunk(0, len(document.text)),), question="Which?")
-    parameters: dict[str, Any] = {"max_input_tokens": 60, "device": "cpu", "question": True}
+    parameters: dict[str, Any] = {"max_input_tokens": 60, "device": "cpu"}
     [cut] = checked_read(Classifier(str(tmp_path), on_overflow="truncate", **parameters), [read])
     assert cut.input_tokens <= 60
     assert cut.read is not None

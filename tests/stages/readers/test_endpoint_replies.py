@@ -184,7 +184,6 @@ def test_errors_in_successful_responses_are_asked_again(server: str) -> None:
         ("Hm.</think>\n\nMrs. Pell", "Hm.", "Mrs. Pell"),  # a template with the first mark
         ("◁think▷Hm.◁/think▷Mrs. Pell", "Hm.", "Mrs. Pell"),  # Kimi
         (f"{COMMAND}<|START_RESPONSE|>Mrs. Pell<|END_RESPONSE|>", "Hm.", "Mrs. Pell"),
-        ("<think>Hm.</think>\n<answer>\nMrs. Pell\n</answer>", "Hm.", "Mrs. Pell"),  # Hunyuan
         ("<think>Hm.</think><|begin_of_box|>Mrs. Pell<|end_of_box|>", "Hm.", "Mrs. Pell"),  # GLM
         ("<think></think>\n\nMrs. Pell", "", "Mrs. Pell"),
         ("<think>a</think><think>b</think>Mrs. Pell", "a\nb", "Mrs. Pell"),
@@ -197,7 +196,6 @@ def test_errors_in_successful_responses_are_asked_again(server: str) -> None:
         ("<|channel|>final<|message|>Mrs. Pell", "", "Mrs. Pell"),
         ("<|channel|>final <|constrain|>json<|message|>{}<|return|>", "", "{}"),
         ("<|channel|>analysis<|message|>Hm.", "Hm.", ""),
-        ("analysisHm.assistantfinalMrs. Pell", "Hm.", "Mrs. Pell"),
         ("Mrs. Pell<|im_end|>", "", "Mrs. Pell"),
         ("Mrs. Pell <|eot_id|>\n", "", "Mrs. Pell"),
         ("Mrs. Pell<|endoftext|><|endoftext|>", "", "Mrs. Pell"),
