@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -68,15 +69,14 @@ class Classifier(TrainedClassifier):
         _ = self._labels
 
     def read(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns one output per input, in order; equal texts are classified once."""
+        """Returns one output per input, in order."""
         refuse_pairs(inputs)
         self.load()
         parts = [self._window.parts(read) if self._window else [read] for read in inputs]
-        flat = [part for read_parts in parts for part in read_parts]
-        # By identity: equal parts of different inputs must keep their own places.
-        results = dict(zip(map(id, flat), self._classify(flat), strict=True))
+        flat = [*chain.from_iterable(parts)]
+        results = iter(self._classify(flat))
         return [
-            self._output(read, read_parts, [results[id(part)] for part in read_parts])
+            self._output(read, read_parts, [next(results) for _ in read_parts])
             for read, read_parts in zip(inputs, parts, strict=True)
         ]
 
@@ -131,10 +131,8 @@ class Classifier(TrainedClassifier):
         """Returns the probabilities of each part, and how many of its tokens the model read."""
         if not self.is_network:
             texts = [encodable(self._text(part)) for part in parts]
-            distinct = list(dict.fromkeys(texts))
-            rows = self._ngrams.predict_proba(distinct).tolist() if distinct else []
-            by_text = dict(zip(distinct, map(tuple, rows), strict=True))
-            return [(by_text[text], 0) for text in texts]
+            rows = self._ngrams.predict_proba(texts).tolist() if texts else []
+            return [(tuple(row), 0) for row in rows]
         prompts = [self._encoded(self._text(part)) for part in parts]
         replies = self._replies(prompts)
         return [(replies[prompt].scores, len(prompt.tokens)) for prompt in prompts]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import Share
@@ -26,19 +26,17 @@ class PairClassifier(TrainedClassifier):
     The model is either one that `train` writes, logistic regression over stylometric distances,
     which does not depend on the order of the pair; or a transformers model that reads the pair as
     two segments (Zhang et al. 2021 used BERT) and has a label `same`, or two labels without names,
-    the second for `same`. The probability assumes that both answers are equally frequent.
+    the second for `same`. A pair that does not fit is truncated, the longer text first. The
+    probability assumes that both answers are equally frequent.
 
     Attributes:
         threshold: Least probability at which the answer is `same`.
-        on_overflow: Rule of a transformers model for a pair that does not fit: `truncate` cuts the
-            longer text first, `error` fails the input.
     """
 
     window_size: ClassVar[int] = 4096  # a document has tens of thousands of pairs
 
     # Training has as many pairs of one author as of two, so 0.5 is the neutral threshold.
     threshold: Share = 0.5
-    on_overflow: Literal["truncate", "error"] = "truncate"
 
     def load(self) -> None:
         """Loads the model now instead of on first use; raises UserError if it is unsuitable."""
@@ -115,12 +113,8 @@ class PairClassifier(TrainedClassifier):
         """Returns the model's input for a pair, and its texts as far as they are in the input."""
         pair, limit = _pair(read), self.max_input_tokens
         prompt = self._encoded(*pair)
-        if (size := len(prompt.tokens)) <= limit:
+        if len(prompt.tokens) <= limit:
             return prompt, pair
-        if self.on_overflow == "error":
-            raise ValueError(
-                f"the pair takes {size} tokens, max_input_tokens is {limit}, on_overflow is 'error'"
-            )
         # The tokenizer truncates the longer text first.
         options = {"truncation": True, "max_length": limit, "return_offsets_mapping": True}
         encoded = self._tokenized(*pair, **options)

@@ -31,7 +31,6 @@ class Decoding:
     no_repeat_ngram_size: int
     repetition_penalty: float
     stop: tuple[str, ...] = ()
-    early_stopping: bool = False
 
     def __post_init__(self) -> None:
         # Contradictory: no text could have both lengths.
@@ -74,7 +73,6 @@ class Decoding:
                 max_new_tokens=self.max_new_tokens,
                 min_new_tokens=self.min_new_tokens or None,
                 length_penalty=self.length_penalty,
-                early_stopping=self.early_stopping,
                 no_repeat_ngram_size=self.no_repeat_ngram_size,
                 repetition_penalty=self.repetition_penalty,
                 pad_token_id=tokens.padding,

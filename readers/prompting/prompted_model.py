@@ -42,8 +42,6 @@ class PromptedModel(PromptedReader, BatchedModel):
             not from the prompt; 0 allows repetition.
         repetition_penalty: Divisor of the scores of earlier tokens, for decoder-only models
             including those of the prompt; 1 has no effect.
-        early_stopping: Whether beam search ends once it has num_beams texts, even if it could find
-            a better one.
         batch_tokens: Maximum number of tokens per micro-batch, including padding and new tokens;
             `auto` fills the GPU's memory, or is 4096 on a CPU, where larger batches are not
             faster.
@@ -66,7 +64,6 @@ class PromptedModel(PromptedReader, BatchedModel):
     min_new_tokens: Count = 0
     num_beams: Positive = 1
     length_penalty: float = 1.0
-    early_stopping: bool = False
     no_repeat_ngram_size: Count = 0
     repetition_penalty: float = 1.0
     batch_tokens: BatchTokens = 4096

@@ -141,15 +141,9 @@ def _first(read: Read, count: int) -> Read:
 
 def _beginning(read: Read, characters: int) -> Read:
     """Returns the read with so many characters of passages, or unchanged if these are blank."""
-    beginning: list[Chunk | str] = []
-    remaining = characters
-    for passage in read.passages:
-        beginning.append(_slice(passage, 0, min(remaining, passage_length(passage))))
-        remaining -= passage_length(passage)
-        if remaining < 0:
-            break
-    has_text = remaining < 0 and any(passage_text(passage).strip() for passage in beginning)
-    return replace(read, passages=tuple(beginning)) if has_text else read
+    beginning = tuple(first_characters(read.passages, characters))
+    has_text = any(passage_text(passage).strip() for passage in beginning)
+    return replace(read, passages=beginning) if has_text else read
 
 
 def passage_length(passage: Chunk | str) -> int:

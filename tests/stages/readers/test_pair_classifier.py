@@ -135,7 +135,7 @@ def test_a_transformers_model_reads_the_pair_as_two_segments(name: str, tmp_path
         assert output.input_tokens == inputs["input_ids"].shape[1]
 
 
-def test_a_pair_longer_than_the_input_window_is_cut_or_refused(tmp_path: Path) -> None:
+def test_a_pair_longer_than_the_input_window_is_cut(tmp_path: Path) -> None:
     model = _network(tmp_path, "bert")
     document = Document("d", "The cat took. " + "The eldest took the mill. " * 30)
     short, long = document.chunk(0, 13), document.chunk(14, len(document.text))
@@ -147,8 +147,6 @@ def test_a_pair_longer_than_the_input_window_is_cut_or_refused(tmp_path: Path) -
     assert output.read[0] == Span(0, 13)
     assert output.read[1].end + output.cut == len(document.text)
     assert classifier.render(read) == f"{short.text}\n\n{document.text[14 : output.read[1].end]}"
-    with pytest.raises(ValueError, match="on_overflow is 'error'"):
-        PairClassifier(model, max_input_tokens=60, on_overflow="error").read([read])
     with pytest.raises(ValueError, match="too few for one token of each text"):
         PairClassifier(model, max_input_tokens=4).read([read])
 
