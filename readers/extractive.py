@@ -88,17 +88,16 @@ class Extractive(TakesCalibration, BatchedModel):
         """Returns one output per input; the score is -1e9 without any text."""
         # The segments of all inputs form common batches, and equal ones are read once.
         windows = [self.windows(read) for read in inputs]
-        prompts = (window.prompt for read_windows in windows for _, window in read_windows)
-        replies: Any = self._replies(prompts)
+        replies: Any = self._replies(w.prompt for read_windows in windows for w in read_windows)
         outputs = [
-            self._output(read, [(n, w, replies[w.prompt]) for n, w in read_windows])
+            self._output(read, [(w, replies[w.prompt]) for w in read_windows])
             for read, read_windows in zip(inputs, windows, strict=True)
         ]
         return calibrated(outputs, self.calibration)
 
     def render(self, read: Read) -> str:
         """Returns the model's inputs: the question before each segment, stripped of blanks."""
-        parts = (f"{read.question}\n{window.part()}" for _, window in self.windows(read))
+        parts = (f"{read.question}\n{window.part()}" for window in self.windows(read))
         return "\n\n".join(parts)
 
     def fit(self, read: Read) -> int:
@@ -106,46 +105,44 @@ class Extractive(TakesCalibration, BatchedModel):
         # Nothing is ever cut: long passages become more segments (decision 19).
         return len(read.passages)
 
-    def windows(self, read: Read) -> list[tuple[int, PassageWindow]]:
-        """Returns all segments of an input, each with the index of its passage."""
+    def windows(self, read: Read) -> list[PassageWindow]:
+        """Returns all segments of an input."""
         _check(read)
         return [
-            (index, window)
+            window
             for index, passage in enumerate(read.passages)
             if (text := passage_text(passage)).strip()
-            for window in self._windows(read.question, text)
+            for window in self._windows(read.question, index, text)
         ]
 
-    def _output(
-        self, read: Read, replies: Sequence[tuple[int, PassageWindow, SpanReply]]
-    ) -> Output:
-        tokens = sum(len(window.prompt.tokens) for _, window, _ in replies)
+    def _output(self, read: Read, replies: Sequence[tuple[PassageWindow, SpanReply]]) -> Output:
+        tokens = sum(len(window.prompt.tokens) for window, _ in replies)
         spans = spans_of(read.passages)
         # A low finite score, so that `ReadEach` prefers every other passage.
         if not replies:
             return Output(self.unanswerable, _NOTHING, read=spans, input_tokens=tokens)
         # Sums are comparable between segments, probabilities within one are not (decision 19).
         # Within a segment without an answer, the least bad span gets all of the probability.
-        ranked = sorted(replies, key=lambda item: -item[2].score)
-        index, window, best = ranked[0]
+        ranked = sorted(replies, key=lambda item: -item[1].score)
+        window, best = ranked[0]
         score = best.score
         # The lowest sum of "no answer", since all segments but one have no answer (decision 19).
         if self.null_threshold is not None:
             # The difference compares over reads and documents; raw logits need not (decision 19).
-            score -= min(reply.null for _, _, reply in replies)
+            score -= min(reply.null for _, reply in replies)
         # A refusal keeps its score, so that it is below the score of every answer (decision 19).
         no_answer = Output(self.unanswerable, score, read=spans, input_tokens=tokens)
         if self.null_threshold is not None and -score > self.null_threshold:
             return no_answer
         start, end = window.characters(best.first, best.last)
         if read.schema:
-            places = [(n, *w.characters(reply.first, reply.last)) for n, w, reply in ranked]
+            places = [(w.passage, *w.characters(reply.first, reply.last)) for w, reply in ranked]
             typed = best_typed(read.schema, places, [*map(passage_text, read.passages)])
             # No span of any segment has the type, which is the same as no answer.
             if typed is None:
                 return no_answer
-            (index, window, _), start, end = ranked[typed.rank], typed.start, typed.end
-        span = span_in(read.passages[index], start, end)
+            (window, _), start, end = ranked[typed.rank], typed.start, typed.end
+        span = span_in(read.passages[window.passage], start, end)
         return replace(no_answer, text=window.text[start:end], span=span)
 
     def _load_tokens(self) -> Tokens:
@@ -169,7 +166,7 @@ class Extractive(TakesCalibration, BatchedModel):
         added: int = self.tokens.tokenizer.num_special_tokens_to_add(pair=True)
         return self.max_input_tokens - self.tokens.count([question])[0] - added
 
-    def _windows(self, question: str, text: str) -> list[PassageWindow]:
+    def _windows(self, question: str, passage: int, text: str) -> list[PassageWindow]:
         """Returns the segments of a passage that have text; control tokens are plain text."""
         # With less room than the overlap, segments would not advance.
         if (room := self._room(question)) <= self.stride:
@@ -192,26 +189,20 @@ class Extractive(TakesCalibration, BatchedModel):
         )
         # One passage at a time, so that spans do not depend on other passages (decision 19).
         # Models were trained on one paragraph; spans across two would join unrelated words.
-        windows = [self._window(encoding, text) for encoding in encoded.encodings]
+        windows = [self._window(encoding, passage, text) for encoding in encoded.encodings]
         return [window for window in windows if any(window.prompt.marks)]
 
     def _largest(self) -> ModelInput:
         ids = (self.tokens.padding,) * self.max_input_tokens
-        types = (0,) * len(ids) if self._typed else ()
-        return QuestionPrompt(ids, types=types, marks=(True,) * len(ids))
+        return QuestionPrompt(ids, types=(0,) * len(ids), marks=(True,) * len(ids))
 
-    @property
-    def _typed(self) -> bool:
-        """Whether the model was trained with token types."""
-        return "token_type_ids" in self.tokens.tokenizer.model_input_names
-
-    def _window(self, encoding: Any, text: str) -> PassageWindow:  # noqa: ANN401 -- of tokenizers
+    def _window(self, encoding: Any, passage: int, text: str) -> PassageWindow:  # noqa: ANN401 -- of tokenizers
         tokenizer, ids = self.tokens.tokenizer, tuple(encoding.ids)
         owners, offsets = encoding.sequence_ids, encoding.offsets
         of_question = [index for index, owner in enumerate(owners) if owner == 0]
         prompt = QuestionPrompt(
             ids,
-            types=tuple(encoding.type_ids) if self._typed else (),
+            types=tuple(encoding.type_ids),
             marks=tuple(
                 # Not on a blank token: the answer begins and ends with visible text (decision 19).
                 owner == 1 and bool(text[start:end].strip())
@@ -221,7 +212,7 @@ class Extractive(TakesCalibration, BatchedModel):
             null=ids.index(tokenizer.cls_token_id) if self.null_threshold is not None else 0,
             seeing_all=of_question[-1] + 1 if of_question else 1,
         )
-        return PassageWindow(prompt, text, offsets)
+        return PassageWindow(passage, prompt, text, offsets)
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
         import torch

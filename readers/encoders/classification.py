@@ -20,7 +20,7 @@ from leporello.readers.prompting.template import encodable
 from leporello.text.tokens import Words
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers import PreTrainedModel
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ class TrainedClassifier(BatchedModel):
     @property
     def declared_labels(self) -> tuple[str, ...]:
         """Labels in the configuration; before a training, the model may lack a head for them."""
-        names = self._config.id2label or {}
+        assert self.model
+        names = read_config(self.model).id2label or {}
         return tuple(str(name) for _, name in sorted(names.items(), key=lambda pair: int(pair[0])))
 
     def _encoded(self, text: str, other: str | None = None) -> Segments:
@@ -85,28 +86,15 @@ class TrainedClassifier(BatchedModel):
         return self._segments(self._tokenized(text, *(() if other is None else (other,))))
 
     def _tokenized(self, *texts: str, **options: Any) -> Any:  # noqa: ANN401 -- of tokenizers
-        # From the model, since some tokenizers for BERT do not return token types by default.
-        options |= {"return_token_type_ids": self._typed, "split_special_tokens": True}
+        options |= {"return_token_type_ids": True, "split_special_tokens": True}
         return self.tokens.tokenizer(*map(encodable, texts), verbose=False, **options)
 
     def _segments(self, encoded: Any) -> Segments:  # noqa: ANN401 -- as above
-        types = encoded["token_type_ids"] if self._typed else ()
-        return Segments(tuple(encoded["input_ids"]), types=tuple(types))
-
-    @property
-    def _typed(self) -> bool:
-        """Whether the model was trained with token types."""
-        return (getattr(self._config, "type_vocab_size", None) or 0) > 1
+        return Segments(tuple(encoded["input_ids"]), types=tuple(encoded["token_type_ids"]))
 
     def _largest(self) -> ModelInput:
         ids = (self.tokens.padding,) * self.max_input_tokens
-        return Segments(ids, types=(0,) * len(ids) if self._typed else ())
-
-    @cached_property
-    def _config(self) -> PreTrainedConfig:
-        """Configuration of the model, available before the model is loaded."""
-        assert self.model
-        return read_config(self.model)
+        return Segments(ids, types=(0,) * len(ids))
 
     def _answer(self, batch: Sequence[ModelInput]) -> list[Generation]:
         import torch

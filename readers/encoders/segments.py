@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Segments(ModelInput):
     """Tokens of one or two texts."""
 
-    types: tuple[int, ...] = ()  # number of the text of each token, if the model uses it
+    types: tuple[int, ...] = ()  # number of the text of each token
     # Number of leading tokens that attend globally in Longformer; classifiers use the first token.
     seeing_all: int = 1
 
@@ -33,8 +33,7 @@ def tensors(
     ids, mask = padded([prompt.tokens for prompt in batch], padding, device)
     inputs = {"input_ids": ids, "attention_mask": mask}
     prompts = [prompt for prompt in batch if isinstance(prompt, Segments)]
-    # Some tokenizers return types for models without them, which would then fail.
-    if all(prompt.types for prompt in prompts) and _uses_token_types(network):
+    if _uses_token_types(network):
         inputs["token_type_ids"] = padded([prompt.types for prompt in prompts], 0, device)[0]
     if network.config.model_type == "longformer":
         ends = torch.tensor([prompt.seeing_all for prompt in prompts], device=device)
@@ -70,6 +69,7 @@ class SpanReply(Generation):
 class PassageWindow:
     """A segment of a passage, which the model reads with the question."""
 
+    passage: int  # index of the passage
     prompt: QuestionPrompt
     text: str  # text of the complete passage
     # Offsets of the prompt's tokens, in characters of the passage for its tokens.

@@ -130,7 +130,7 @@ def _segments(reader: Extractive, read: Read, target: str) -> list[TrainingExamp
     """Returns an example for each segment, with the first occurrence of the answer."""
     examples = []
     answer = "" if target == reader.unanswerable else target.strip()
-    for _, window in reader.windows(read):
+    for window in reader.windows(read):
         positions = _marked(window, answer) if answer else None
         if positions is None and reader.null_threshold is not None:
             positions = (window.prompt.null, window.prompt.null)
