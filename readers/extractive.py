@@ -157,7 +157,7 @@ class Extractive(TakesCalibration, BatchedModel):
         if self.null_threshold is not None and tokens.tokenizer.cls_token_id not in inputs:
             raise UserError(
                 f'model {self.model!r} gets no token such as [CLS], whose logits predict "no'
-                ' answer"; set null_threshold to null, so that there is always an answer'
+                ' answer"; set null_threshold to null, so that each input has an answer'
             )
         return tokens
 
