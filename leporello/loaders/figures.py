@@ -71,14 +71,18 @@ def _is_below(pieces: list[str], first: int, text: str) -> bool:
 def formula(element: Any, depth: int = 0) -> str:  # noqa: ANN401 -- an element of any ElementTree
     """Returns the text of an element of MathML or of Office's mathematics."""
     name = _name(element)
-    if name in _SKIPPED or name.endswith("Pr"):
+    if name in _SKIPPED:
         return ""
     if depth > _DEEPEST:
         return "".join(element.itertext())
     text = " ".join((element.text or "").translate(_INVISIBLE).split())
     if name in ("t", "mtext"):
         text = (element.text or "").replace("\n", " ")
-    parts = [(_name(e), formula(e, depth + 1)) for e in element if isinstance(e.tag, str)]
+    parts = [
+        (_name(e), formula(e, depth + 1))
+        for e in element
+        if isinstance(e.tag, str) and not _name(e).endswith("Pr")
+    ]
     if build := _BUILDERS.get(name):
         return build(element, parts)
     runs = (
@@ -152,17 +156,16 @@ def _property(element: Any, name: str, default: str) -> str:  # noqa: ANN401 -- 
 def _enclosed(element: Any, parts: _Parts) -> str:  # noqa: ANN401 -- see above
     begin, end = _property(element, "begChr", "("), _property(element, "endChr", ")")
     separator = _property(element, "sepChr", "|")
-    return begin + separator.join(text for name, text in parts if name == "e") + end
+    return begin + _listed(separator, parts) + end
 
 
 def _fenced(element: Any, parts: _Parts) -> str:  # noqa: ANN401 -- see above
     separator = (element.get("separators", ",").split() or [""])[0]
-    inner = separator.join(text for _, text in parts)
-    return f"{element.get('open', '(')}{inner}{element.get('close', ')')}"
+    return element.get("open", "(") + _listed(separator, parts) + element.get("close", ")")
 
 
 def _listed(separator: str, parts: _Parts) -> str:
-    return separator.join(text for name, text in parts if not name.endswith("Pr"))
+    return separator.join(text for _, text in parts)
 
 
 _BUILDERS: dict[str, Callable[[Any, _Parts], str]] = {

@@ -129,11 +129,6 @@ def _written(mail: EmailMessage, path: Path, depth: int) -> Document:
         parts += _attached(part, path, depth)
     if len(attached) > MAIL_PARTS:
         parts.append(("", _lost(f"{len(attached):,} attachments", f"only {MAIL_PARTS:,} are read")))
-    for header, value in mail.raw_items():
-        if len(value) > HEADER_LETTERS and header.title() in _SHOWN:
-            why = f"only the first {HEADER_LETTERS:,} characters are read"
-            loss = Loss("header", why, header, len(value))
-            parts.append(("", Document("", "", losses=(loss,))))
     whole_mail = joined(parts)
     subject = Section(str(mail["subject"] or "mail"), 0, len(whole_mail.text))
     inner = (replace(section, level=section.level + 1) for section in whole_mail.sections)

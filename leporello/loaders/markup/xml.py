@@ -41,6 +41,7 @@ _INLINE = re.compile(
     "|x?ref|ext-link|link|hi|term|name|persName|placeName|date|span|email|uri|code|foreign|quote|q"
     "|inline-formula|alternatives|styled-content|named-content|surname|given-names|year|volume|issue|[fl]page|source"
 )
+_NO_DIGITS = re.compile(r"[^0-9]")
 _DATE = ("year", "month", "day", "season", "string-date")
 _PARTED = {"surname", "given-names", "year", "volume", "issue", "fpage", "lpage", "source"}
 _AS = {
@@ -143,7 +144,6 @@ class _AnyXml(XmlFlow):
         self._has_text: list[bool] = []  # whether each open element directly contains text
         self._lists: list[Counter] = []
         self._number = ""  # of the item that begins, unless it has a label
-        self._columns: list[str] = []  # names of a table's columns
         self._has_formula = False  # whether one of some alternatives is written
 
     def start(self, tag: str, attributes: Mapping[str, str] = _NONE) -> None:
@@ -193,17 +193,18 @@ class _AnyXml(XmlFlow):
     def given(self, like: str, attributes: Mapping[str, str]) -> Mapping[str, str]:
         if like not in ("td", "th"):
             return super().given(like, attributes)
-        first, last = attributes.get("namest", ""), attributes.get("nameend", "")
         columns = attributes.get("colspan") or attributes.get("cols", "1")
-        if first in self._columns and last in self._columns:
-            columns = str(self._columns.index(last) - self._columns.index(first) + 1)
+        # Names of columns of DocBook, which nearly always end with their numbers.
+        first, last = (_NO_DIGITS.sub("", attributes.get(k, "")) for k in ("namest", "nameend"))
+        if whole(last) > whole(first):
+            columns = str(whole(last) - whole(first) + 1)
         rows = attributes.get("rowspan") or attributes.get("rows", "1")
         if "morerows" in attributes:
             rows = str(whole(attributes["morerows"]) + 1)
         return {"colspan": columns, "rowspan": rows}
 
     def _count(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Begins a list or an item, or names a column."""
+        """Begins a list or an item."""
         like = self.open[-1][1]
         if like == "ul":
             kinds = (attributes.get(k, "") for k in ("list-type", "type", "rend", "numeration"))
@@ -213,10 +214,6 @@ class _AnyXml(XmlFlow):
             number = attributes.get("n") or attributes.get("override")
             self._lists[-1].following = whole(number, self._lists[-1].following)
             self._number = self._lists[-1].count()
-        elif name == "colspec":
-            first = attributes.get("colnum") == "1" or not self._columns
-            self._columns = [] if first else self._columns
-            self._columns.append(attributes.get("colname", ""))
 
     def like(self, name: str, attributes: Mapping[str, str]) -> str:
         parent = self.open[-1][0] if self.open else ""

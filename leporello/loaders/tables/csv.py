@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,7 +42,7 @@ class Csv(Format):
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the rows; places are first `row 7`, counted from the first row of the file."""
         raw = decoded(data, path, self.encoding, "Csv")
-        text, notes = raw.text, [*raw.notes]
+        text = raw.text
         csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
         first = _NAMED.match(text)
         delimiter = self.delimiter or (first[1] if first else _delimiter(text, path))
@@ -50,11 +50,9 @@ class Csv(Format):
         for number, line in enumerate(lines, 1):
             if line.count(delimiter) >= TABLE_COLUMNS:
                 raise UserError(f"{path}:{number}: more than {TABLE_COLUMNS:,} values in a row")
-        rows = (
-            [[], *_rows(lines[1:], delimiter, notes)] if first else _rows(lines, delimiter, notes)
-        )
+        rows = [[], *_rows(lines[1:], delimiter)] if first else _rows(lines, delimiter)
         table = written(rows, self.header, lambda row: f"row {row + 1}")
-        return replace(table, losses=raw.losses, notes=(*notes,))
+        return replace(table, losses=raw.losses, notes=raw.notes)
 
 
 def _delimiter(text: str, path: Path) -> str:
@@ -75,20 +73,11 @@ def _delimiter(text: str, path: Path) -> str:
     return best if scores.get(best, (0.0,))[0] else ","
 
 
-def _rows(lines: Sequence[str], delimiter: str, notes: list[str]) -> Iterator[list[str]]:
-    """Yields the rows; a quotation mark that is never closed is read as any other character."""
-    reader = csv.reader(lines, delimiter=delimiter)
-    start = number = 0
-    for row in reader:
-        if reader.line_num > start + 1 and reader.line_num == len(lines):
-            last = lines[start:]
-            try:
-                [*csv.reader(last, delimiter=delimiter, strict=True)]
-            except csv.Error as error:
-                if "unexpected end" in str(error):
-                    notes.append(f"row {number + 1} has a quotation mark that is never closed")
-                    yield from csv.reader(last[:1], delimiter=delimiter, quoting=csv.QUOTE_NONE)
-                    yield from csv.reader(last[1:], delimiter=delimiter)
-                    return
-        start, number = reader.line_num, number + 1
-        yield row
+def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """Returns the rows; a quotation mark that is never closed makes all be read as letters."""
+    try:
+        return [*csv.reader(lines, delimiter=delimiter, strict=True)]
+    except csv.Error as error:
+        is_open = "unexpected end" in str(error)
+        quoting = csv.QUOTE_NONE if is_open else csv.QUOTE_MINIMAL
+        return [*csv.reader(lines, delimiter=delimiter, quoting=quoting)]

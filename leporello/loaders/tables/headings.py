@@ -43,11 +43,6 @@ def is_missing(cell: str) -> bool:
     return _MISSING.fullmatch(cell) is not None
 
 
-def is_comment(row: Sequence[str]) -> bool:
-    """Returns whether a row is a comment: `# in tons`."""
-    return bool(row) and row[0].startswith("# ")
-
-
 def heading(rows: Rows, full: Rows) -> HeaderRows | None:
     """Returns the header of a table, from its first rows; None without a header.
 
@@ -56,10 +51,7 @@ def heading(rows: Rows, full: Rows) -> HeaderRows | None:
     above figures. Words over several columns, and units below, belong to the header. `full` are the
     rows with the text of merged cells in each cell that they cover.
     """
-    if len(rows) <= 1:
-        return None
-    plain = [[""] * len(row) if is_comment(row) else row for row in rows]
-    return _Head(plain, full).heading() or (_Head(rows, full).heading() if plain != rows else None)
+    return _Head(rows, full).heading() if len(rows) > 1 else None
 
 
 class _Head:
