@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from xml.etree.ElementTree import Element
@@ -16,16 +17,15 @@ from leporello.loaders.files import ZIP, Format
 from leporello.loaders.markup.xml import XmlFlow, feed
 from leporello.loaders.numbering import numeral, whole
 from leporello.loaders.office.archive import losses_of, members, parsed, read, unpacked
+from leporello.loaders.office.parts import attribute, local_name
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
 
-OUTLINE = "outline"  # name of the list style of headings, in which no other list is
+OUTLINE = "Outline"  # name of the list style of headings
+_POSITION = re.compile(r"(sub|-[1-9])|super|[1-9]")
 _DEEPEST = 20  # styles that inherit from each other
-_LEVEL_STYLES = {"list-level-style-number", "list-level-style-bullet", "outline-level-style"}
-_PROPERTIES = {"text-properties", "drawing-page-properties"}
-_DEFINED = {"style", "default-style", "list-style", "outline-style", *_LEVEL_STYLES, *_PROPERTIES}
 
 
 @dataclass(slots=True)
@@ -46,45 +46,23 @@ class OpenCounts:
 class OpenStyles:
     """Styles by name, as far as they determine text."""
 
-    def __init__(self) -> None:
-        self._parents: dict[str, str] = {}
-        self._properties: dict[str, dict[str, str]] = {}  # of text, by the name of the style
-        self._lists: dict[str, str] = {}  # list styles of paragraph styles
-        self._levels: dict[tuple[str, int], Mapping[str, str]] = {}
+    def __init__(self, *roots: _Element) -> None:
+        self._styles = {attribute(e, "name") or "": e for r in roots for e in r.iter("{*}style")}
+        lists = (e for r in roots for e in r.iter("{*}list-style", "{*}outline-style"))
+        self._levels = {
+            (attribute(style, "name") or OUTLINE, whole(attribute(level, "level"))): _attributes(
+                level
+            )
+            for style in lists
+            for level in style
+        }
         self._counts: dict[str, OpenCounts] = {}  # of the last list, by its style and its id
-        self._style = self._list = ""  # that are being defined
-        self._inherited: dict[str, Mapping[str, str]] = {}  # properties, also inherited ones
-
-    def read(self, root: _Element) -> None:
-        """Reads all styles of a tree."""
-        for element in root.iter("{*}*"):
-            attributes = {str(k).rpartition("}")[2]: str(v) for k, v in element.attrib.items()}
-            self.define(str(element.tag).rpartition("}")[2], attributes)
-
-    def define(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Reads an element of a style; other elements are ignored."""
-        if name == "style":
-            self._inherited.clear()
-            self._style = attributes.get("name", "")
-            self._parents[self._style] = attributes.get("parent-style-name", "")
-            self._lists[self._style] = attributes.get("list-style-name", "")
-        elif name == "default-style":
-            self._style = ""
-        elif name in ("list-style", "outline-style"):
-            self._style = ""
-            self._list = attributes.get("name", "") if name == "list-style" else OUTLINE
-        elif name in _LEVEL_STYLES:
-            self._levels[self._list, whole(attributes.get("level"))] = attributes
-        elif name in _PROPERTIES and self._style:
-            self._inherited.clear()
-            self._properties.setdefault(self._style, {}).update(attributes)
+        self._of = cache(self._properties)
 
     def height(self, style: str) -> str:
         """Returns `sup` for raised, `sub` for lowered text; empty for other text."""
-        position = self._of(style).get("text-position", "").split(" ")[0]
-        if position.startswith("sub") or re.match(r"-[1-9]", position):
-            return "sub"
-        return "sup" if position.startswith("super") or re.match(r"[1-9]", position) else ""
+        position = _POSITION.match(self._of(style).get("text-position", ""))
+        return "" if position is None else "sub" if position[1] else "sup"
 
     def is_hidden(self, style: str) -> bool:
         """Returns whether text or a slide with the style is not shown."""
@@ -104,8 +82,8 @@ class OpenStyles:
 
     def number(self, counts: OpenCounts, paragraph: str) -> str:
         """Counts an item, and returns its number; empty for items with bullets."""
-        names = (name for base in self._line(paragraph) if (name := self._lists.get(base)))
-        style = counts.style or next(names, "")
+        names = (attribute(base, "list-style-name") for base in self._line(paragraph))
+        style = counts.style or next(filter(None, names), "")
         numbers, level = counts.numbers, counts.level
         following = numbers.get(level, self._first(style, level) - 1) + 1
         numbers[level] = whole(counts.start, following)
@@ -128,20 +106,25 @@ class OpenStyles:
     def _first(self, style: str, level: int) -> int:
         return whole(self._levels.get((style, level), {}).get("start-value"), 1)
 
-    def _line(self, style: str) -> Iterator[str]:
+    def _line(self, style: str) -> Iterator[_Element]:
         """Yields a style, and the styles that it inherits from."""
         for _ in range(_DEEPEST):
-            if not style:
+            if (element := self._styles.get(style)) is None:
                 return
-            yield style
-            style = self._parents.get(style, "")
+            yield element
+            style = attribute(element, "parent-style-name") or ""
 
-    def _of(self, style: str) -> Mapping[str, str]:
+    def _properties(self, style: str) -> Mapping[str, str]:
         """Returns the properties that a style has or inherits."""
-        if style not in self._inherited:
-            bases = [self._properties.get(base, {}) for base in self._line(style)]
-            self._inherited[style] = {k: v for base in reversed(bases) for k, v in base.items()}
-        return self._inherited[style]
+        properties = dict[str, str]()
+        for element in reversed([*self._line(style)]):
+            for of in element.iterfind("*"):
+                properties |= _attributes(of)
+        return properties
+
+
+def _attributes(element: _Element) -> dict[str, str]:
+    return {local_name(str(name)): str(value) for name, value in element.attrib.items()}
 
 
 _KINDS = (b"application/vnd.oasis.opendocument.text", b"application/vnd.oasis.opendocument.presen")
@@ -168,9 +151,9 @@ class _OpenFlow(XmlFlow):
         "scripts": ("macro", "macros are not run"),
     }
 
-    def __init__(self, archive: ZipFile) -> None:
+    def __init__(self, archive: ZipFile, styles: OpenStyles) -> None:
         super().__init__()
-        self.styles = OpenStyles()
+        self.styles = styles
         self.formulas = 0  # embedded objects that were read
         self._archive = archive
         self._slides = 0
@@ -183,8 +166,6 @@ class _OpenFlow(XmlFlow):
         local = {k.rpartition("}")[2]: v for k, v in attributes.items()} if attributes else {}
         name = tag.rpartition("}")[2]
         if not self.is_aside:
-            if name in _DEFINED:
-                self.styles.define(name, local)
             if name == "page":
                 self._slides += 1
                 self.place(f"slide {self._slides}")
@@ -281,11 +262,12 @@ class OpenDocument(Format):
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text; places of a presentation are local `slide 3`."""
         with unpacked(data, path) as archive:
-            flow = _OpenFlow(archive)
+            content = archive.read("content.xml")
+            styles = OpenStyles(parsed(read(archive, "styles.xml")), parsed(content))
+            flow = _OpenFlow(archive, styles)
             meta = parsed(read(archive, "meta.xml"))
             flow.title = "".join(e.text or "" for e in meta.iter("{*}title"))
-            flow.styles.read(parsed(read(archive, "styles.xml")))
-            feed(archive.read("content.xml"), flow)
+            feed(content, flow)
             for loss in losses_of(archive.namelist(), _EMBEDDED):
                 count = loss.count - flow.formulas * (loss.what == "embedded object")
                 flow.losses += [Loss(loss.what, loss.why, count=count)] if count else []

@@ -20,7 +20,7 @@ from leporello.loaders.office.archive import (
     title_of,
     unpacked,
 )
-from leporello.loaders.office.parts import OfficeParts, attribute, elements
+from leporello.loaders.office.parts import OfficeParts, attribute, elements, local_name
 
 _PRESENTATION = "ppt/presentation.xml"
 _EMBEDDED = {
@@ -34,6 +34,7 @@ _FORMS = {
 }  # fmt: skip
 _AUTO_NUMBER = re.compile(r"(.+?)(Period|ParenR|ParenBoth|Plain|Minus)?")
 _SIGNS = {"Period": "{}.", "ParenR": "{})", "ParenBoth": "({})", "Minus": "- {} -"}
+_BULLETS = ("{*}buAutoNum", "{*}buNone", "{*}buChar", "{*}buBlip")
 _Write: TypeAlias = "Callable[[_Slide, Element], None]"
 
 
@@ -221,11 +222,9 @@ class _SlideNumbers:
 
     def _auto(self, properties: Element | None, level: int) -> Element | None:
         """Returns the automatic number of a paragraph, which the list's style may define."""
-        styles = (properties, self._body.find(f"{{*}}lstStyle/{{*}}lvl{level + 1}pPr"))
-        for style in styles:
-            for name, element in elements(style) if style is not None else ():
-                if name in ("buAutoNum", "buNone", "buChar", "buBlip"):
-                    return element if name == "buAutoNum" else None
+        for style in (properties, self._body.find(f"{{*}}lstStyle/{{*}}lvl{level + 1}pPr")):
+            for element in style.iter(*_BULLETS) if style is not None else ():
+                return element if local_name(str(element.tag)) == "buAutoNum" else None
         return None
 
 
