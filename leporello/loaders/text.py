@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from leporello.core.errors import UserError
@@ -15,14 +16,6 @@ from leporello.text.outline import Heading, outline
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
-_LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|\Z)")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
-_UNDERLINE = re.compile(r" {0,3}(?:(=+)|-+)[ \t]*")
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-# Lines that cannot belong to a paragraph that an underline turns into a heading.
-_NO_PARAGRAPH = re.compile(
-    r"\s*$|\t| {4}| {0,3}(?:>|[-+*]\s|\d{1,9}[.)]\s|\||([-*_])[ \t]*(?:\1[ \t]*){2,}$)"
-)
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 
 _BREAK = re.compile(r"\r\n?|\n")
@@ -96,36 +89,18 @@ class Markdown(Format):
 
 
 def _headings(text: str) -> Iterator[Heading]:
-    paragraph: int | None = None  # where the paragraph that may be a setext heading began
-    for start, line in _lines_outside_code(text):
-        if atx := _ATX.fullmatch(line):
-            yield Heading(atx[2] or "", start, len(atx[1]))
-            paragraph = None
-        elif paragraph is not None and (under := _UNDERLINE.fullmatch(line)):
-            title = " ".join(text[paragraph:start].split())
-            yield Heading(title, paragraph, 1 if under[1] else 2)
-            paragraph = None
-        elif _NO_PARAGRAPH.match(line):
-            paragraph = None
-        elif paragraph is None:
-            paragraph = start
+    """Yields the headings outside of quotes and lists."""
+    from markdown_it import MarkdownIt
 
-
-def _lines_outside_code(text: str) -> Iterator[tuple[int, str]]:
-    """Yields (start, line) of lines outside fences; a fence becomes an empty line."""
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.disable("inline")  # titles keep their markup
     front = _FRONT_MATTER.match(text)
-    fence = ""
-    for match in _LINE.finditer(text, front.end() if front else 0):
-        line = match[1]
-        mark = _FENCE.match(line)
-        if fence:
-            closes = mark and mark[1].startswith(fence) and not line[mark.end() :].strip()
-            fence = "" if closes else fence
-        elif mark:
-            fence = mark[1]
-            yield match.start(), ""
-        else:
-            yield match.start(), line
+    begin = front.end() if front else 0
+    starts = line_starts(text[begin:])
+    for heading, title in pairwise(parser.parse(text[begin:])):
+        if heading.type == "heading_open" and heading.level == 0 and heading.map:
+            start = begin + starts[heading.map[0]]
+            yield Heading(title.content.replace("\n", " "), start, int(heading.tag[1]))
 
 
 def line_starts(text: str) -> list[int]:

@@ -73,7 +73,6 @@ BOTH = (
         (f"<w:r>{SYMBOLS}</w:r>", "☐±"),
         (f"<w:ins>{run('a')}</w:ins>{MOVED}", "ab"),
         (f"<w:r>{BOTH}</w:r>{run('text')}", "text\n\nboxed"),
-        (f"<w:pPr><w:framePr w:dropCap='drop'/></w:pPr>{run('D')}</w:p><w:p>{run('rop')}", "Drop"),
         (f"<w:r><w:pict><v:textbox>{TEXT_BOX}</v:textbox></w:pict></w:r>", "boxed"),
     ],
 )  # fmt: skip

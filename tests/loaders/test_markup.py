@@ -54,7 +54,7 @@ WHOLE = [("Whole", 1), ("First", 2), ("Inner", 3), ("Second", 2)]
     [
         ("a.tex", LATEX, "A naïve café, 50% of it,joined (See below.) by x y [k].", "line 8",
          (HEADINGS, {"image", "included file", "preamble", "comment", "text not printed"})),
-        ("a.rst", RST, "----\n\n.. image", "line 18", (WHOLE, {"image"})),
+        ("a.rst", RST, "----\n\n.. image", "line 18", (WHOLE, set())),
         ("a.py", PYTHON, "pass", "line 3", ([], set())),
         ("run", f"#!/usr/bin/python3\n{PYTHON}", "pass", "line 4", ([], set())),
         ("a.rtf", RTF, "Café x (note) link €\nInner\n1\t2\n", "", (HEADINGS, {"header", "image"})),

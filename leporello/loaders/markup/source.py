@@ -1,13 +1,12 @@
 """Texts that stay as they are written: source code, settings and reStructuredText."""
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from leporello.core.records import Document, Loss
+from leporello.core.records import Document
 from leporello.loaders.files import Format
-from leporello.loaders.text import decoded, line_places, line_starts
+from leporello.loaders.text import decoded, line_places
 from leporello.text.headings.lines import TextLines, underlined
 from leporello.text.outline import outline
 
@@ -32,12 +31,6 @@ class Code(Format):
         return replace(raw, title=path.name, places=line_places(raw.text))
 
 
-_ELSEWHERE = re.compile(
-    r"^[ \t]*\.\. (?:\|.*\| )?(image|figure|include|literalinclude)::(.*)", re.M
-)
-_WHY = {"image": "image", "figure": "image", "include": "included file"}
-
-
 @dataclass(frozen=True)
 class RestructuredText(Format):
     """reStructuredText: the text as written, with headings ranked by first use of an underline."""
@@ -45,24 +38,14 @@ class RestructuredText(Format):
     suffixes = (".rst", ".rest")
 
     def extract(self, data: bytes, path: Path) -> Document:
-        """Returns the text with its sections; places are `line 120`.
-
-        No directive is run: files that directives include are reported as losses.
-        """
+        """Returns the text with its sections; places are `line 120`; no directive is run."""
         raw = decoded(data, path)
         lines, styles = TextLines(raw.text), dict[str, int]()  # of underlines, by their first use
         titles = (underlined(lines, line, styles) for line in range(len(lines)))
         headings = [heading for heading in titles if heading]
-        starts = line_starts(raw.text)
-        lost = (
-            Loss(_WHY.get(m[1], "included file"), f"{m[2].strip()} is another file; load it too",
-                 f"line {bisect_right(starts, m.start())}")
-            for m in _ELSEWHERE.finditer(raw.text)
-        )  # fmt: skip
         return replace(
             raw,
             title=headings[0].title if headings else "",
             sections=outline(headings, len(raw.text)),
             places=line_places(raw.text),
-            losses=(*raw.losses, *lost),
         )

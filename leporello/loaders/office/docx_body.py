@@ -40,7 +40,6 @@ class Body:
         self._fields = WordFields(flow)
         self._style = ""  # of the paragraph
         self._after: list[Element] | None = None  # text boxes and charts of the open paragraph
-        self._is_joined = False  # whether the next paragraph continues the last one
         self._marks: dict[tuple[str, str], int] = {}  # numbers of notes, by kind and id
 
     def write(self, parent: Element) -> None:
@@ -87,18 +86,14 @@ class Body:
         if self._after is not None:  # in a text box or note that is in a paragraph
             self._after.append(paragraph)
             return
-        tag = "" if self._is_joined else self._start_paragraph(properties)
-        self._is_joined = False
+        tag = self._start_paragraph(properties)
         self._after = []
         self.write(paragraph)
         self.flow.shift("")
         self._fields.end_paragraph()
         after, self._after = self._after, None
-        if properties is not None and not after and _is_joined(properties):
-            self._is_joined = True
-            return
         self.flow.is_labelled = False
-        self.flow.end(tag or "p")
+        self.flow.end(tag)
         for element in after:
             self._write_after(element)
 
@@ -247,12 +242,6 @@ class Body:
             self.flow.end("tr")
             self.flow.end(group)
         self.flow.end("table")
-
-
-def _is_joined(properties: Element) -> bool:
-    """Returns whether a paragraph is an initial, or its end is deleted, so that it is joined."""
-    is_initial = attribute(properties.find("{*}framePr"), "dropCap") in ("drop", "margin")
-    return is_initial or properties.find("{*}rPr/{*}del") is not None
 
 
 _HANDLERS: Mapping[str, _Write | None] = {
