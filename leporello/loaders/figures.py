@@ -161,7 +161,7 @@ def _enclosed(element: Any, parts: _Parts) -> str:  # noqa: ANN401 -- see above
 
 def _fenced(element: Any, parts: _Parts) -> str:  # noqa: ANN401 -- see above
     separator = (element.get("separators", ",").split() or [""])[0]
-    return element.get("open", "(") + _listed(separator, parts) + element.get("close", ")")
+    return f"{element.get('open', '(')}{_listed(separator, parts)}{element.get('close', ')')}"
 
 
 def _listed(separator: str, parts: _Parts) -> str:

@@ -78,6 +78,6 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     try:
         return [*csv.reader(lines, delimiter=delimiter, strict=True)]
     except csv.Error as error:
-        is_open = "unexpected end" in str(error)
-        quoting = csv.QUOTE_NONE if is_open else csv.QUOTE_MINIMAL
-        return [*csv.reader(lines, delimiter=delimiter, quoting=quoting)]
+        if "unexpected end" not in str(error):
+            return [*csv.reader(lines, delimiter=delimiter)]
+        return [*csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)]
