@@ -106,7 +106,7 @@ class JobOptions(ConfigOptions):
     @property
     def placement(self) -> Mapping[str, Any]:
         """Values that replace those in the `placement` of every pipeline; None keeps a value."""
-        return {}
+        return {name: getattr(self, name, None) for name in _PLACEMENT}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,11 +141,6 @@ class RunOptions(JobOptions):
     limits: Limits = Limits()  # noqa: RUF009 -- frozen
     max_failures: float | None = None
     interrupts: Interrupts | None = None
-
-    @property
-    def placement(self) -> Mapping[str, Any]:
-        """Values that replace those in the `placement` of every pipeline; None keeps a value."""
-        return {name: getattr(self, name) for name in _PLACEMENT}
 
 
 @dataclass(frozen=True)

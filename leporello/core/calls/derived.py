@@ -139,18 +139,15 @@ def index(
             return read_only(retriever.index(chunks=chunks))
         return read_only(retriever.join([_segment(document, retriever, *part) for part in parts]))
 
-    memo = (memo_key(retriever, search_only(retriever)), spans_hash(document, chunks))
-    return document.derived(_INDEX, memo, partial(_index_key, document, retriever, chunks), make)
+    def key(fingerprint: Fingerprint) -> CacheKey | None:
+        if (identity := fingerprint(retriever, without)) is None:
+            return None
+        # By the spans, not by the chunker: chunkers with the same chunks share an index.
+        return {"retriever": {**identity}, **_chunk_fields(document, chunks)}
 
-
-def _index_key(
-    document: Document, retriever: object, chunks: Sequence[Chunk], fingerprint: Fingerprint
-) -> CacheKey | None:
-    identity = fingerprint(retriever, search_only(retriever))
-    if identity is None:
-        return None
-    # By the spans, not by the chunker: chunkers with the same chunks share an index.
-    return {"retriever": {**identity}, **_chunk_fields(document, chunks)}
+    without = search_only(retriever)
+    memo = (memo_key(retriever, without), spans_hash(document, chunks))
+    return document.derived(_INDEX, memo, key, make)
 
 
 def _parts(
@@ -179,27 +176,19 @@ def _segment(document: Document, retriever: Any, number: int, offsets: Offsets) 
         # Chunks of the file alone, so a segment is equal in all collections that contain the file.
         return retriever.segment([file.chunk(*span) for span in offsets.tolist()])
 
-    memo = memo_key(retriever, _join_only(retriever)), number, _hash(offsets)
-    key = partial(_segment_key, document, retriever, number, offsets)
+    def key(fingerprint: Fingerprint) -> CacheKey | None:
+        if (identity := fingerprint(retriever, without)) is None:
+            return None
+        content = document.memo(
+            ("content", number), lambda: content_of(member_document(document, number))
+        )
+        # Relative to the file: a new file before it moves all offsets, but not these.
+        return {"retriever": {**identity}, "document": content, "chunks": _hash(offsets)}
+
+    # Parameters that segments do not depend on, such as BM25's k1 and b.
+    without = (*search_only(retriever), *getattr(type(retriever), "join_only", ()))
+    memo = memo_key(retriever, without), number, _hash(offsets)
     return document.derived(_SEGMENT, memo, key, make)
-
-
-def _segment_key(
-    document: Document, retriever: object, number: int, offsets: Offsets, fingerprint: Fingerprint
-) -> CacheKey | None:
-    identity = fingerprint(retriever, _join_only(retriever))
-    if identity is None:
-        return None
-    content = document.memo(
-        ("content", number), lambda: content_of(member_document(document, number))
-    )
-    # Relative to the file: a new file before it moves all offsets, but not these.
-    return {"retriever": {**identity}, "document": content, "chunks": _hash(offsets)}
-
-
-def _join_only(retriever: object) -> tuple[str, ...]:
-    """Returns the parameters that segments do not depend on, such as BM25's k1 and b."""
-    return (*search_only(retriever), *getattr(type(retriever), "join_only", ()))
 
 
 def _chunk_fields(document: Document, chunks: Sequence[Chunk]) -> dict[str, JSON]:
