@@ -55,11 +55,6 @@ class JobFiles:
         """Returns the path of a shard's store."""
         return self.stores / f"{shard:05}{_STORE}"
 
-    @property
-    def later(self) -> Path:
-        """Statistics of metrics that are computed after all reads, one line per example."""
-        return self.folder / ".later.jsonl"
-
     # -- progress ----------------------------------------------------------------------------
 
     def stored_shards(self) -> list[int]:
