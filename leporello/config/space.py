@@ -29,16 +29,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """A choice of a number; `log` searches its logarithm evenly, `whole` tries only integers."""
+    """A choice of a number; `log` searches its logarithm evenly, `is_integer` tries only integers."""
 
     low: float
     high: float
     log: bool
-    whole: bool
+    is_integer: bool
 
     def value(self, picked: float) -> float:
         """Returns the number to use: an integer, or rounded and within the range."""
-        if self.whole:
+        if self.is_integer:
             return int(picked)
         return min(max(float(f"{picked:.{_DIGITS}g}"), float(self.low)), float(self.high))
 

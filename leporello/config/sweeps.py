@@ -166,7 +166,7 @@ class SpecBuilder:
             raise self._fault(tree, path, str(error)) from None
         with suppress(ValueError):  # the parameter is an integer
             validate(parameter, tree.with_value(choice.low + 0.5))
-            choice = replace(choice, whole=False)
+            choice = replace(choice, is_integer=False)
         number = choice.value(self.number(_place(path), choice))
         return self._one(parameter, tree.with_value(number), path, None)
 

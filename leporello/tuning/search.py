@@ -222,7 +222,7 @@ def _state(name: str) -> TrialState:
 def _suggested(trial: Trial, path: str, choice: Choice) -> float:
     if isinstance(choice, Options):
         return choice.labels.index(trial.suggest_categorical(path, choice.labels))
-    if choice.whole:
+    if choice.is_integer:
         return trial.suggest_int(path, int(choice.low), int(choice.high), log=choice.log)
     return trial.suggest_float(path, choice.low, choice.high, log=choice.log)
 
