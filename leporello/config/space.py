@@ -29,7 +29,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """A choice of a number; `log` searches its logarithm evenly, `is_integer` tries only integers."""
+    """A choice of a number; `log` searches its logarithm evenly, `is_integer` only integers."""
 
     low: float
     high: float
