@@ -63,6 +63,11 @@ class RemoteRun:
         if is_web(self.url):
             raise UserError(f"{self.url}: web servers cannot store runs; use a storage service")
 
+    @property
+    def location(self) -> Location:
+        """The folder at the URL."""
+        return Location(self.url)
+
     def here(self) -> Self:
         """Returns the same run with a copy on a worker's machine."""
         return type(self)(self.url, local_copy("runs", self.url), self.token)
@@ -72,16 +77,20 @@ class RemoteRun:
         if self.lost:
             raise self.lost
 
+    def check_lock(self) -> None:
+        """Raises LostError if the lock at the URL has another token."""
+        row = _row(self.location.read(LOCK))
+        if row.get("token") != self.token:
+            reason = f"{_process(row)} holds it now" if row else "it was deleted"
+            text = f"{self.url}: this process has lost the lock ({reason}) and ends, since only one"
+            self.lost = LostError(f"{text} process may write")
+        self.check()  # a lost lock stays lost, even if the token changes again
+
     def put(self, *names: str) -> None:
         """Uploads files and folders, or without names all new files; deletes those gone here."""
-        location, copied = Location(self.url), {} if names else self._copied()
-        if self.token:
-            try:
-                # A worker too must notice that another process has the run, before it writes.
-                _check_lock(location, self.token)
-            except LostError as error:
-                self.lost = error  # permanent, even if the lock changes again
-                raise
+        location, copied = self.location, {} if names else self._copied()
+        if self.token:  # a worker too must notice that another process has the run
+            self.check_lock()
         gone = [n for name in names if not self._file(name).exists() for n in location.files(name)]
         location.remove(gone)
         self._record(dict.fromkeys(gone))
@@ -93,7 +102,7 @@ class RemoteRun:
 
     def get(self, *names: str) -> None:
         """Downloads files and folders, or without names all changed files; deletes those gone."""
-        location = Location(self.url)
+        location = self.location
         remote = {n: info for name in names or [""] for n, info in location.files(name).items()}
         copied = {} if names else self._copied()
         for name in copied.keys() - remote.keys():
@@ -111,9 +120,8 @@ class RemoteRun:
 
     def resume(self) -> None:
         """Downloads the run in order to resume it, and uploads files that only its copy has."""
-        location, manifest = Location(self.url), self.directory / _MANIFEST
-        remote_manifest = location.read(_MANIFEST)
-        if remote_manifest is None and (files := location.files()):
+        manifest, remote_manifest = self.directory / _MANIFEST, self.location.read(_MANIFEST)
+        if remote_manifest is None and (files := self.location.files()):
             raise UserError(
                 f"{self.url}: contains other files ({min(files)}, …) and no run; give another --out"
             )
@@ -165,7 +173,7 @@ def remote_run(url: str) -> Iterator[RemoteRun]:
     file = run.directory.with_name("lock.json")
     # One process at a time on this machine; the lock at the URL is for other machines.
     with locked(file.with_name(".lock"), f"{url}: another process is running there"):
-        run.token = _take_lock(Location(url), file)
+        _take_lock(run, file)
         with _refreshed_lock(run, file):
             run.resume()
             _log.info("%s: its copy on this machine is %s", url, run.directory)
@@ -175,15 +183,15 @@ def remote_run(url: str) -> Iterator[RemoteRun]:
 @contextmanager
 def _refreshed_lock(run: RemoteRun, file: Path) -> Iterator[None]:
     """Refreshes the lock of a run in a thread until the block ends, and then releases it."""
-    location, ended = Location(run.url), threading.Event()
+    ended = threading.Event()
 
     def work() -> None:
-        while not (ended.wait(_EVERY) or run.lost):
+        while not ended.wait(_EVERY):
             try:
-                _check_lock(location, run.token)
-                _write_lock(location, file, run.token)
-            except LostError as error:
-                run.lost = error
+                run.check_lock()
+                _write_lock(run, file)
+            except LostError:
+                return
             except (UserError, OSError) as error:
                 _log.warning("%s; the lock will be refreshed again", error)
 
@@ -196,45 +204,34 @@ def _refreshed_lock(run: RemoteRun, file: Path) -> Iterator[None]:
         ended.set()
         thread.join()
         with suppress(UserError):  # the lock expires in ten minutes in any case
-            _check_lock(location, run.token)
-            location.remove([LOCK])
+            run.check_lock()
+            run.location.remove([LOCK])
 
 
-def _take_lock(location: Location, file: Path) -> str:
-    """Takes the lock and returns its token; raises UserError if another process holds it."""
-    if row := _row(location.read(LOCK)):
+def _take_lock(run: RemoteRun, file: Path) -> None:
+    """Takes the lock with a new token; raises UserError if another process holds it."""
+    if row := _row(run.location.read(LOCK)):
         # Only one process uses the folder: a local copy of the lock is that of a killed one.
         local = _row(file.read_bytes() if file.exists() else b"")
         is_local = (local["host"], local["token"]) == (platform.node(), row["token"])
         if not is_local and time.time() < row["time"] + _STALE:
             raise UserError(
-                f"{location.url}: {_process(row)} is running there; wait for it, or use another"
+                f"{run.url}: {_process(row)} is running there; wait for it, or use another"
                 " --out. If it has ended, try again ten minutes after its last update"
             )
-        _log.info("%s: taken over from %s, which has ended", location.url, _process(row))
+        _log.info("%s: taken over from %s, which has ended", run.url, _process(row))
         # Needed because `create` fails on an existing file; the check below catches a rare race.
-        location.remove([LOCK])
-    token = secrets.token_hex(8)
-    _write_lock(location, file, token, create=True)
+        run.location.remove([LOCK])
+    run.token = secrets.token_hex(8)
+    _write_lock(run, file, create=True)
     # Some stores have no exclusive creation of files, so another process may have overwritten it.
-    _check_lock(location, token)
-    return token
+    run.check_lock()
 
 
-def _check_lock(location: Location, token: str) -> None:
-    row = _row(location.read(LOCK))
-    if row.get("token") != token:
-        reason = f"{_process(row)} holds it now" if row else "it was deleted"
-        raise LostError(
-            f"{location.url}: this process has lost the lock ({reason}) and ends, since only one"
-            " process may write"
-        )
-
-
-def _write_lock(location: Location, file: Path, token: str, *, create: bool = False) -> None:
-    row = {"host": platform.node(), "pid": os.getpid(), "time": time.time(), "token": token}
+def _write_lock(run: RemoteRun, file: Path, *, create: bool = False) -> None:
+    row = {"host": platform.node(), "pid": os.getpid(), "time": time.time(), "token": run.token}
     file.write_text(json.dumps(row), encoding="utf-8")
-    location.put({LOCK: file}, create=create)
+    run.location.put({LOCK: file}, create=create)
 
 
 def _row(content: bytes | None) -> dict[str, Any]:

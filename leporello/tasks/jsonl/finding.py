@@ -136,13 +136,10 @@ def _by_card(
 
 
 def _patterns(data_files: Any, split: str) -> Iterator[str]:  # noqa: ANN401 -- YAML
-    if isinstance(data_files, str) and split == "train":  # the default name of a single split
-        yield data_files
-    for entry in data_files if isinstance(data_files, list) else ():
-        if isinstance(entry, str) and split == "train":
-            yield entry
-        elif isinstance(entry, dict) and entry.get("split") == split:
-            paths = entry.get("path") or ()
+    for entry in [data_files] if isinstance(data_files, str) else data_files or ():
+        fields = {"split": "train", "path": entry} if isinstance(entry, str) else entry
+        if fields.get("split") == split:
+            paths = fields.get("path") or ()
             yield from [paths] if isinstance(paths, str) else paths
 
 
