@@ -102,10 +102,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """A named task; its `metrics` replace those of the class.
-
-    `metrics` is empty if the class has a parameter `metrics`.
-    """
+    """A named task; its `metrics` replace those of the class."""
 
     name: str
     spec: Spec
@@ -128,11 +125,7 @@ class TaskSpec:
 
     def with_metrics(self, metrics: Sequence[MetricEntry]) -> TaskSpec:
         """Returns the task with other metrics; without any, the task keeps its own metrics."""
-        if not metrics:
-            return self
-        if "metrics" in parameters(self.spec.cls):
-            return self._with(metrics=tuple(metrics))
-        return replace(self, metrics=tuple(metrics))
+        return replace(self, metrics=tuple(metrics)) if metrics else self
 
     def adjusted(self, settings: str) -> TaskSpec:
         """Returns the task with other parameters, `PARAMETER=VALUE,…`, which its name includes."""

@@ -11,16 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from leporello.core.environment.input_limits import ROW_BYTES
 from leporello.core.errors import ConfigError, Fault, UserError, did_you_mean
 from leporello.core.files import Stamp, at_home
-from leporello.core.protocols import Loader, MetricEntry, Positive
+from leporello.core.protocols import Loader, Positive
 from leporello.core.records import JSON, Document, DocumentRows, Example
 from leporello.loaders.collection import collection_hash, load_collection
 from leporello.loaders.files import file_hash, load
-from leporello.metrics import check_metrics
 from leporello.storage import RemotePath, is_url, to_path
 from leporello.tasks.jsonl.finding import find_files
 from leporello.tasks.jsonl.row_files import RowFiles, RowReader, check_columns
@@ -57,11 +56,8 @@ class JsonLines(LaidOut):
             of a data set, or a URL; `{split}` in it is replaced by the split. Files compressed with
             gzip, bzip2, zstd or xz are unpacked once, to the cache.
         instruction: Instruction, which precedes the passages in a prompt.
-        metrics: Metrics that score predictions: names, `./file.py:Class`, or mappings of `class`
-            and parameters.
         ignore: Fields of the rows to ignore; other unknown fields are faults.
         split: Name of the split, which replaces `{split}` in the path; or of a data set's split.
-        headers: Headers of document, question and answer in a prompt.
         columns: Names of these fields in the rows: `{question: query, references: answers.text}`;
             other columns are then ignored. Rows without `id` are named by their numbers.
         collections: Paths, patterns and URLs by name, for rows with `collection`; by default the
@@ -74,12 +70,12 @@ class JsonLines(LaidOut):
         no_answer: Reference of questions that the document does not answer.
     """
 
+    metrics: ClassVar[tuple[str, ...]] = ("f1",)
+
     path: Path
     instruction: str = ""
-    metrics: tuple[MetricEntry, ...] = field(default=("f1",), hash=False)
     ignore: tuple[str, ...] = ()
     split: str = ""
-    headers: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict, hash=False)
     collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     max_row_bytes: Positive = ROW_BYTES
@@ -88,7 +84,6 @@ class JsonLines(LaidOut):
     no_answer: str = ""
 
     def __post_init__(self) -> None:
-        check_metrics(self.metrics)
         check_columns(self.columns)
         schema_of(self._answer)
 
@@ -253,7 +248,6 @@ class JsonLines(LaidOut):
                 document=document,
                 question=row.question,
                 instruction=self.instruction,
-                headers=self.headers,
                 choices=tuple(row.choices),
                 references=tuple(row.references),
                 evidence=evidence,

@@ -37,13 +37,13 @@ def test_a_row_becomes_an_example(tmp_path: Path) -> None:
         "references": ["x", "y"], "choices": ["x", "z"], "evidence": [[0, 3], "two\nthree"],
         "title": "Title", "group": "g", "metadata": {"k": [1, None, {"n": 0.5}]},
     }  # fmt: skip
-    task: Task = JsonLines(written(tmp_path, row), instruction="Say.", headers=("T", "Q", "A"))
+    task: Task = JsonLines(written(tmp_path, row), instruction="Say.")
     (example,) = task.examples()
     assert (example.document.id, example.document.title) == ("d", "Title")
     assert example.document.text == "One two\nthree."
     assert (example.id, example.question, example.instruction) == ("a", "Which?", "Say.")
     assert (example.references, example.choices) == (("x", "y"), ("x", "z"))
-    assert (example.headers, example.group) == (("T", "Q", "A"), "g")
+    assert example.group == "g"
     assert example.evidence == (Span(0, 3), Span(4, 13))
     assert example.metadata == {"k": [1, None, {"n": 0.5}]}
 
@@ -232,11 +232,6 @@ def test_the_split_is_part_of_the_path(tmp_path: Path) -> None:
         JsonLines(template).check()
     with pytest.raises(UserError, match=r"split 'dev' is given, but .* does not contain \{split\}"):
         JsonLines(tmp_path / "dev.jsonl", split="dev").check()
-
-
-def test_unknown_metrics_are_refused_at_construction() -> None:
-    with pytest.raises(UserError, match="there is no metric 'rogue'; did you mean 'rouge'"):
-        JsonLines(Path("x"), metrics=("rogue",))
 
 
 def test_the_fingerprint_depends_on_the_data(tmp_path: Path) -> None:

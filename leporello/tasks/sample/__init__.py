@@ -9,14 +9,13 @@ import dataclasses
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
-from leporello.core.protocols import MetricEntry
 from leporello.core.records import Document, Example, Section, Span
 from leporello.loaders.files import load
-from leporello.metrics import check_metrics
 from leporello.tasks.jsonl.schema import Row, RowError, decode, located, validated
 from leporello.text.outline import tile
 
@@ -35,16 +34,9 @@ class Sample:
 
     The third document is the language reference of the running Python, which differs between
     versions: questions whose evidence is not in it are skipped and listed in a warning.
-
-    Attributes:
-        metrics: Metrics that score predictions: names, `./file.py:Class`, or mappings of `class`
-            and parameters.
     """
 
-    metrics: tuple[MetricEntry, ...] = field(default=("f1", "exact_match", "recall"), hash=False)
-
-    def __post_init__(self) -> None:
-        check_metrics(self.metrics)
+    metrics: ClassVar[tuple[str, ...]] = ("f1", "exact_match", "recall")
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
