@@ -231,6 +231,6 @@ def _averaged(row: TableRow, columns: Sequence[str]) -> TableRow:
     mean = None if AVERAGE in (*row.entries, *columns) else _mean(row.entries, columns)
     if mean is None:
         return row
-    whole = all(row.entries[column].whole for column in columns)
-    average = Entry((round(mean, 2),), mean, whole=whole)
+    is_complete = all(row.entries[column].whole for column in columns)
+    average = Entry((round(mean, 2),), mean, whole=is_complete)
     return replace(row, entries={**row.entries, AVERAGE: average})
