@@ -88,7 +88,9 @@ class WordReader:
                 continue
             word = characters.place(at, stop - 1, turn)
             if turn or opens or self._level or not extends(at, stop - 1, word):
-                self._add(at, stop - 1, turn, word, at not in broken and " " not in text[end:at])
+                self._add_word(
+                    at, stop - 1, turn, word, at not in broken and " " not in text[end:at]
+                )
             end = stop
             if line_end < end:
                 line_end = text.find("\n", end)
@@ -111,21 +113,6 @@ class WordReader:
                 gaps.append(at)
             right = east
         return gaps if 3 * len(gaps) <= stop - first else []
-
-    def _add(self, first: int, last: int, turn: int, place: Word, touches: bool) -> None:
-        """Adds a word; upright lines divide it where letters are apart."""
-        x0, x1, y, height = place
-        if turn or not self._walls or first == last or not self._walls.part(x0, x1, y):
-            self._add_word(first, last, turn, place, touches)
-            return
-        right, edges = math.inf, [first]
-        for at in range(first, last + 1):
-            west, _, east, _ = self._characters.box(at)
-            if west - right > _WORD_GAP * height and self._walls.part(right, west, y):
-                edges.append(at)
-            right = east
-        for begin, stop in pairwise([*edges, last + 1]):
-            self._add_part(begin, stop - 1, 0, touches and begin == first)
 
     def _add_part(self, first: int, last: int, turn: int, touches: bool) -> None:
         place = self._characters.place(first, last, turn)
