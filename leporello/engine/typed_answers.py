@@ -4,12 +4,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from json import dumps, loads  # by name: a stage may replace functions of modules
 from typing import Any, NamedTuple
 
 from leporello.core.calls.answers import as_text, is_answer
-from leporello.core.calls.contracts import answers_to, resumption
+from leporello.core.calls.contracts import relayed
 from leporello.core.coverage import Span
 from leporello.core.errors import ReadError
 from leporello.core.protocols import ANSWER
@@ -47,11 +46,12 @@ class TypedAnswer:
     writes: bool
     _values: list[_ReadValue] = field(default_factory=list)
     _last: Read | None = None
+    _groups: list[Sequence[Request]] = field(default_factory=list)  # of the last requests
     _seen: dict[tuple[int, int], Chunk] = field(default_factory=dict)
 
     def combine(self, combination: Combination) -> Combination:
         """Returns a combiner's `answer`, `value` and `spans`, or raises ExampleError."""
-        returned = yield from self._run(combination)
+        returned = yield from relayed(combination, self._spread, self._gathered)
         text = as_text(returned)
         try:
             return self._delivered(returned, text, self._parsed(text))
@@ -73,21 +73,16 @@ class TypedAnswer:
         self._values.append(_ReadValue("", value, output))
         return self._delivered(None, output.text, value)
 
-    def _run(self, combination: Combination) -> Combination:
-        """Runs a combiner with typed reads, and joins the outputs of fields to one output."""
-        step: Any = partial(next, combination)
-        while True:  # the engine limits the number of rounds
-            try:
-                requests = step()
-            except StopIteration as stop:
-                value: JSON = stop.value
-                return value
-            if not isinstance(requests, (list, tuple)):
-                yield requests  # the engine raises the error
-            groups = [self._typed(request) for request in requests]
-            replies = iter((yield from answers_to([read for group in groups for read in group])))
-            answers = [[next(replies) for _ in group] for group in groups]
-            step = resumption(combination, [*map(self._joined, requests, groups, answers)])
+    def _spread(self, requests: Sequence[Request]) -> Sequence[Request]:
+        """Returns the typed reads for requests, which it stores by request."""
+        self._groups = [self._typed(request) for request in requests]
+        return [read for group in self._groups for read in group]
+
+    def _gathered(self, requests: Sequence[Request], replies: list[Any]) -> list[Any]:
+        """Returns one reply per request: the outputs of fields are joined."""
+        reply = iter(replies)
+        answers = [[next(reply) for _ in group] for group in self._groups]
+        return [*map(self._joined, requests, self._groups, answers)]
 
     def _typed(self, request: Request) -> Sequence[Request]:
         """Returns the typed reads for a read; other requests unchanged."""

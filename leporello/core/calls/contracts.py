@@ -111,20 +111,10 @@ def run_combiner(combiner: Combiner, example: Example, hits: Sequence[Hit]) -> C
     if inspect.isgenerator(result):
         generator: Any = result
         if getattr(combiner, "takes_failed_reads", False):
-            generator = _relayed(generator, sends_errors=True)
+            generator = relayed(generator, sends_errors=True)
         result = yield from generator
     answer: JSON = result
     return answer
-
-
-def answers_to(requests: Any) -> Generator[Any, list[Any], list[Any]]:  # noqa: ANN401 -- the engine checks them
-    """Yields requests; returns one answer per request, a `ReadError` for a failed read."""
-    try:
-        return (yield requests)
-    except ReadError as error:
-        if not error.answers:
-            raise
-        return [*error.answers]
 
 
 def resumption(generator: Generator[Any, Any, Any], answers: list[Any]) -> Callable[[], Any]:
@@ -142,38 +132,45 @@ def watched(
     """Runs a combiner's generator; returns its answer, and its reads with their outputs."""
     reads: list[tuple[Read, Output]] = []
 
-    def record(requests: Sequence[Request], answers: Sequence[Any]) -> None:
+    def record(requests: Sequence[Request], answers: list[Any]) -> list[Any]:
         pairs = zip(requests, answers, strict=True)
         reads.extend(
             (request, answer)
             for request, answer in pairs
             if isinstance(request, Read) and isinstance(answer, Output)
         )
+        return answers
 
-    answer = yield from _relayed(combination, record=record)
+    answer = yield from relayed(combination, restore=record)
     return answer, reads
 
 
-def _relayed(
+def relayed(
     generator: Generator[Any, list[Any], Returned],
     change: Callable[[Any], Any] = lambda requests: requests,
-    record: Callable[[Any, list[Any]], None] = lambda requests, answers: None,  # noqa: ARG005
+    restore: Callable[[Any, list[Any]], list[Any]] = lambda _, answers: answers,
     *,
     sends_errors: bool = False,
 ) -> Generator[Any, list[Any], Returned]:
-    """Runs a generator, relays its requests through `change`, and calls `record` with answers.
+    """Runs a generator; relays its requests through `change`, and their answers through `restore`.
 
     With `sends_errors`, it is sent the errors of failed reads as values; else they are thrown in.
     """
     resume: Callable[[], Any] = partial(next, generator)
     while True:
         try:
-            requests = change(resume())
+            requests = resume()
         except StopIteration as stop:
             returned: Returned = stop.value
             return returned
-        answers = yield from answers_to(requests)
-        record(requests, answers)
+        is_valid = isinstance(requests, (list, tuple))  # otherwise the engine raises an error
+        try:
+            answers = yield change(requests) if is_valid else requests
+        except ReadError as error:
+            if not error.answers:
+                raise
+            answers = [*error.answers]
+        answers = restore(requests, answers)
         resume = (
             partial(generator.send, answers) if sends_errors else resumption(generator, answers)
         )
@@ -214,13 +211,7 @@ def in_role(
     role: str, generator: Generator[Any, list[Any], Returned]
 ) -> Generator[Any, list[Any], Returned]:
     """Runs a generator and gives its requests this role, except those that name a role."""
-
-    def with_role(requests: Any) -> Any:  # noqa: ANN401 -- the engine reports invalid requests
-        if not isinstance(requests, (list, tuple)):
-            return requests
-        return [_in_role(role, request) for request in requests]
-
-    return _relayed(generator, with_role)
+    return relayed(generator, lambda requests: [_in_role(role, request) for request in requests])
 
 
 def _in_role(role: str, request: object) -> object:
