@@ -132,8 +132,8 @@ def by_value(encoder: SpanHead, question: str, passages: Sequence[str]) -> list[
 
     Returns nothing for questions of another form, or if a value was not found with odds above 1.
     """
-    asked = value_questions(question)
-    answers = [_about(encoder, about, name, passages) for name, about in asked]
+    questions = value_questions(question)
+    answers = [_about(encoder, about, name, passages) for name, about in questions]
     values = [candidates[0] for candidates in answers if candidates and candidates[0].score > 0]
     if len(values) < 2:  # noqa: PLR2004 -- a pair
         return []
