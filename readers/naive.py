@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.protocols import NonNegative, Positive, Share
-from leporello.core.records import JSON, Chunk, Output, Read
-from leporello.readers.batching.one_by_one import OneByOne, copied
+from leporello.core.records import JSON, Chunk, Output, Read, Span
+from leporello.readers.batching.one_by_one import OneByOne
 from leporello.readers.prompting.template import passage_text, seen
 from leporello.text.tokens import Words
 
@@ -39,7 +39,7 @@ class Lead(OneByOne):
             return _unread(read, read.choices[0].strip())
         offsets = [Words().offsets(passage_text(passage)) for passage in read.passages]
         ends = [(0, end) for _, end in _words(offsets, 0, self.words)]
-        return copied(read, ends, between="\n\n")
+        return _copied(read, ends, between="\n\n")
 
 
 class _LearnedBaseline(OneByOne):
@@ -95,7 +95,7 @@ class Prefix(_LearnedBaseline):
         total = int(self._learned * sum(lengths))
         starts = accumulate(lengths, initial=0)
         ends = [min(max(total - s, 0), n) for s, n in zip(starts, lengths, strict=False)]
-        return copied(read, [(0, end) for end in ends], between="")
+        return _copied(read, [(0, end) for end in ends], between="")
 
     def _learn(self, inputs: Sequence[Read], targets: Sequence[str]) -> JSON:
         """Returns the mean ratio of targets to passages, in characters."""
@@ -230,7 +230,20 @@ class RandomSpan(OneByOne):
             return _unread(read, generator.choice(self.answers))
         offsets = [Words().offsets(passage_text(passage)) for passage in read.passages]
         first = generator.randrange(max(sum(map(len, offsets)) - self.words, 0) + 1)
-        return copied(read, _words(offsets, first, self.words), between="\n\n")
+        return _copied(read, _words(offsets, first, self.words), between="\n\n")
+
+
+def _copied(read: Read, bounds: Sequence[tuple[int, int]], between: str) -> Output:
+    """Returns an output that copies the characters from `start` to `end` of each passage."""
+    parts = list(zip(read.passages, bounds, strict=True))
+    texts = [passage_text(passage)[start:end] for passage, (start, end) in parts]
+    spans = tuple(
+        Span(passage.start + start, passage.start + end)
+        for passage, (start, end) in parts
+        if isinstance(passage, Chunk) and start < end
+    )
+    cut = sum(len(passage_text(passage)) for passage in read.passages) - sum(map(len, texts))
+    return Output(between.join(filter(None, texts)).strip(), read=spans, cut=cut)
 
 
 def _words(offsets: Sequence[Any], first: int, count: int) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
-from leporello.core.protocols import ModelSource, Positive, Share
+from leporello.core.protocols import ModelSource, Share
 from leporello.core.records import Chunk, Output, Read
 from leporello.models.locate import locate
 from leporello.readers.batching.one_by_one import OneByOne
@@ -151,6 +151,9 @@ def plot_words(text: str) -> set[str]:
     return {*words, *map(" ".join, pairwise(words))}
 
 
+_PARTS = 20  # equal parts of a document
+
+
 @dataclass(frozen=True)
 class Presence(OneByOne):
     """Chooses the first choice if passages are in enough parts of a document, or the second.
@@ -161,13 +164,11 @@ class Presence(OneByOne):
 
     Attributes:
         share: Least share of the parts for the first choice.
-        parts: Number of equal parts that a document is divided into.
     """
 
     needs_of_task: ClassVar[str] = "two choices"
 
     share: Share = 0.45  # the best on 66 characters of nine novels
-    parts: Positive = 20
 
     def _answer(self, read: Read) -> Output:
         """Returns the output of one input; raises ValueError unless it has two choices."""
@@ -175,7 +176,7 @@ class Presence(OneByOne):
             raise ValueError("Presence needs two choices, first the one with more presence")
         passages = [passage for passage in read.passages if isinstance(passage, Chunk)]
         parts = {self._part(passage) for passage in passages}
-        share = len(parts) / self.parts
+        share = len(parts) / _PARTS
         # Without any passage the name was not found, so the commoner answer is the safer one.
         is_second = bool(parts) and share < self.share
         return Output(read.choices[is_second], share, read=spans_of(passages))
@@ -184,4 +185,4 @@ class Presence(OneByOne):
         # The middle is the mention: MentionWindows centres its chunks.
         middle = (passage.start + passage.end) // 2
         # Plus one, so that a passage at the very end is still in the last part.
-        return self.parts * middle // (len(passage.document.text) + 1)
+        return _PARTS * middle // (len(passage.document.text) + 1)

@@ -38,18 +38,6 @@ CONVERT = (
     " M.from_pretrained(place).save_pretrained(new); T.from_pretrained(place).save_pretrained(new)"
 )
 
-# The only generation defaults of a model that are used: how its sequences begin and end. The others
-# (beams, penalties, sampling) are parameters of the reader, so that its repr is complete.
-_TOKEN_IDS = (
-    "bos_token_id",
-    "eos_token_id",
-    "pad_token_id",
-    "decoder_start_token_id",
-    "forced_bos_token_id",
-    "forced_eos_token_id",
-)
-
-
 # Types of models whose positions begin after that of padding.
 _SHIFTED = ("camembert", "longformer", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl")
 
@@ -199,11 +187,12 @@ def refuse_incomplete(model: str, network: PreTrainedModel, missing: Sequence[st
         )
 
 
-def _bare_generation_config(config: object) -> GenerationConfig:
+def _bare_generation_config(config: Any) -> GenerationConfig:  # noqa: ANN401 -- untyped
+    """Returns only how a model's sequences begin and end."""
     from transformers import GenerationConfig
 
     # A checkpoint's beams or penalties would change answers without any parameter (decision 18).
-    ids = {name: getattr(config, name, None) for name in _TOKEN_IDS}
+    ids = {name: ids for name, ids in config.to_dict().items() if name.endswith("_token_id")}
     return GenerationConfig(**ids)  # type: ignore[no-untyped-call]  # transformers leaves it untyped
 
 

@@ -1,12 +1,12 @@
-"""Base of the readers that read each input separately, and outputs that copy passages."""
+"""Base of the readers that read each input separately."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from leporello.core.records import Chunk, Output, Read, Span
-from leporello.readers.prompting.template import passage_text, refuse_pairs
+from leporello.core.records import Output, Read
+from leporello.readers.prompting.template import refuse_pairs
 from leporello.text.tokens import Words
 
 
@@ -26,16 +26,3 @@ class OneByOne:
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of words of each text."""
         return [len(Words().offsets(text)) for text in texts]
-
-
-def copied(read: Read, bounds: Sequence[tuple[int, int]], between: str) -> Output:
-    """Returns an output that copies the characters from `start` to `end` of each passage."""
-    parts = list(zip(read.passages, bounds, strict=True))
-    texts = [passage_text(passage)[start:end] for passage, (start, end) in parts]
-    spans = tuple(
-        Span(passage.start + start, passage.start + end)
-        for passage, (start, end) in parts
-        if isinstance(passage, Chunk) and start < end
-    )
-    cut = sum(len(passage_text(passage)) for passage in read.passages) - sum(map(len, texts))
-    return Output(between.join(filter(None, texts)).strip(), read=spans, cut=cut)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, takewhile
+from itertools import groupby, pairwise, takewhile
 
 from leporello.core.records import Chunk
 from leporello.readers.embedded.spans import Candidate
@@ -55,10 +55,8 @@ def looked_up(
     if not candidates or asks_yes_no(question) or named_choices(question):
         return [*candidates]
     places = _cells(question, passages, candidates)
-    if places is None:
-        places = _items(question, passages, candidates)
-    if places is None:
-        places = _labelled(question, passages, candidates[0])
+    for look_up in (_items, _labelled):
+        places = look_up(question, passages, candidates) if places is None else places
     if not places:
         return [*candidates] if places is None else []
     number, start, end = places[0]
@@ -167,7 +165,12 @@ def _rows(passage: Chunk | str) -> Iterator[list[_TableCell]]:
         if is_named or any(sum(map(bool, cells)) > 1 for cells in cells_of):
             for row, cells in zip(table, cells_of, strict=True):
                 if any(cells):
-                    yield [_cell(text, part, m) for part, m in zip(row, cells, strict=True)]
+                    yield [
+                        _TableCell.of(named["name"], text, *named.span("value"))
+                        if named
+                        else _TableCell.of("", text, *part)
+                        for part, named in zip(row, cells, strict=True)
+                    ]
             continue
         header = _header_before(passage, len(table[0])) if not text[: lines[0][0]].strip() else []
         if not header:
@@ -176,12 +179,6 @@ def _rows(passage: Chunk | str) -> Iterator[list[_TableCell]]:
         if all(map(str.strip, header[1:])) and not any(map(_NUMERIC.fullmatch, header)):
             for row in table:
                 yield [_TableCell.of(n, text, *part) for n, part in zip(header, row, strict=True)]
-
-
-def _cell(text: str, part: tuple[int, int], named: re.Match[str] | None) -> _TableCell:
-    if named:
-        return _TableCell.of(named["name"], text, *named.span("value"))
-    return _TableCell.of("", text, *part)
 
 
 def _tables(text: str) -> Iterator[list[tuple[int, int]]]:
@@ -203,11 +200,8 @@ def _tables(text: str) -> Iterator[list[tuple[int, int]]]:
 
 def _parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Returns the spans between the tabs of a line."""
-    spans = []
-    for part in text[start:end].split("\t"):
-        spans.append((start, start + len(part)))
-        start += len(part) + 1
-    return spans
+    tabs = [i for i in range(start, end) if text[i] == "\t"]
+    return [(before + 1, after) for before, after in pairwise([start - 1, *tabs, end])]
 
 
 def _header_before(passage: Chunk | str, columns: int) -> list[str]:
@@ -248,13 +242,14 @@ def _items(
 
 
 def _labelled(
-    question: str, passages: Sequence[Chunk | str], best: Candidate
+    question: str, passages: Sequence[Chunk | str], candidates: Sequence[Candidate]
 ) -> list[Place] | None:
     """Returns the value of the label that the question contains; None without exactly one.
 
     Only the list in which the reader found its answer is searched, since other lists may have
     nothing to do with the question.
     """
+    best = candidates[0]
     text = passage_text(passages[best.passage])
     words = frozenset(content_terms(question))
     for lines in _labelled_lists(text):
