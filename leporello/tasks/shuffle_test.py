@@ -2,35 +2,96 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from leporello.core.errors import ConfigError, Fault, UserError
 from leporello.core.files import Stamp, sha256, stamp
 from leporello.core.protocols import Count, Positive
 from leporello.core.records import JSON, Document, Example
 from leporello.storage import to_path
-from leporello.tasks.jsonl.schema import RowError
-from leporello.tasks.official.archives import check_split, data_directory
-from leporello.tasks.shuffle_corpora import CORPORA, SPLITS, rows_of
+from leporello.tasks.jsonl.schema import RowError, decode
+from leporello.tasks.official.archives import Archive, check_split, data_directory
+from leporello.tasks.official.benchmark import text_of
 from leporello.text.sentences import punkt, sentence_spans
 
+SPLITS = ("train", "test")
 LABELS = ("original", "shuffled")
 _MOST_FAULTS = 20  # reading stops after as many
 Unit: TypeAlias = Literal["sentence", "line", "punkt"]
+# Number of a line from 1, and the id and text of its row, or faults.
+_Row: TypeAlias = tuple[int, tuple[str, str] | RowError]
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleCorpus:
+    """File of texts of the paper, and the split."""
+
+    file: str  # path below the data directory; `{split}` in it is replaced by the split
+    text: str = "text"
+    id: str = "id"  # field of the text's id, if the row has it
+    needs: str = ""  # further field; the row is skipped if it is blank
+    # Number of rows of the split `test`, from the end if negative; 0 means all. If there is only
+    # one file, `train` has the other rows.
+    tested: int = 0
+
+    def rows(self, path: Path, split: str) -> Iterator[_Row]:
+        """Returns the rows of a split, in their order."""
+        rows = self._rows(path)
+        if split == "test" and self.tested:
+            if self.tested > 0:
+                return islice(rows, self.tested)
+            return iter(deque(rows, maxlen=-self.tested))  # the file has many more
+        return rows if "{split}" in self.file else _without_last(rows, -self.tested)
+
+    def _rows(self, path: Path) -> Iterator[_Row]:
+        for line in Archive(path).rows():
+            try:
+                row = decode(line.content, strict=False)
+                text, name = text_of(row, self.text), self.id in row and text_of(row, self.id)
+                if text.strip() and (not self.needs or text_of(row, self.needs).strip()):
+                    yield line.number, (name or "", text)
+            except RowError as error:
+                yield line.number, error
+
+
+def _without_last(rows: Iterator[_Row], count: int) -> Iterator[_Row]:
+    buffer: deque[_Row] = deque()
+    for row in rows:
+        buffer.append(row)
+        if len(buffer) > count:
+            yield buffer.popleft()
+
+
+# As in HF's `reddit_tifu` (short), posts need text and title; the authors test the last thousand.
+CORPORA: Mapping[str, ShuffleCorpus] = {
+    "": ShuffleCorpus(""),  # the user's file
+    # The splits are the authors' files and row numbers, so that scores compare (decision 21).
+    "wsj": ShuffleCorpus("shuffle_test/coherence_{split}_set.json", id=""),
+    "billsum": ShuffleCorpus(
+        "billsum/us_{split}_data_final_OFFICIAL.jsonl", id="bill_id", tested=1000
+    ),
+    "reddit_tifu": ShuffleCorpus(
+        "reddit_tifu/tifu_all_tokenized_and_filtered.json",
+        text="selftext_without_tldr",
+        needs="trimmed_title",
+        tested=-1000,
+    ),
+}
 
 
 @dataclass(frozen=True)
 class ShuffleTest:
     """Texts and shuffles of their sentences; each is an example with its own document.
 
-    A row of the JSON Lines file is a text: `text`, or a list of `sentences`; its name is `id` or
-    the row's number from 0. Other fields are ignored. The example `ID/original` is followed by
+    A row of the JSON Lines file has a `text`; its name is `id` or the row's number from 0. Other
+    fields, and rows with blank texts, are ignored. The example `ID/original` is followed by
     `ID/3-0`, `ID/3-1`, … for blocks of three sentences; all have one sentence per line. A pipeline
     scores each example, and the metric compares the scores: a text is scored once for all its
     shuffles.
@@ -45,8 +106,8 @@ class ShuffleTest:
         seed: Seed of the shuffles, which depend only on it, the text's id and the block size.
         truncate_sentences: Number of first sentences to use, as in the paper; 0 uses all, as in the
             authors' code.
-        unit: Unit into which a row without `sentences` is divided: sentences; lines, as the
-            authors do with WSJ; or sentences by NLTK's Punkt, as they do with other corpora.
+        unit: Unit into which a text is divided: sentences; lines, as the authors do with WSJ; or
+            sentences by NLTK's Punkt, as they do with other corpora.
         split: Name of the split, which replaces `{split}` in the path.
         corpus: Corpus of the paper, in the file of its authors, instead of `path`: `wsj`
             (DATA/shuffle_test/coherence_test_set.json), `billsum` (the first thousand rows of
@@ -97,11 +158,12 @@ class ShuffleTest:
     def examples(self) -> Iterator[Example]:
         """Yields each text and its shuffles; one text at a time is in memory."""
         self._count()
-        try:
-            for number, (_, row) in enumerate(rows_of(self.file, self.corpus, self.split)):
-                yield from self._examples(*_sentences(row, number, self))
-        except RowError:
-            raise UserError(f"{self.file}: has changed while it was read") from None
+        for number, (_, row) in enumerate(self._rows()):
+            if isinstance(row, RowError):
+                raise UserError(f"{self.file}: has changed while it was read")
+            name, text = row
+            sentences = sentences_of(text, self.unit)[: self.truncate_sentences or None]
+            yield from self._examples(name or str(number), sentences)
 
     def __len__(self) -> int:
         return self._count() * (1 + len(self.block_sizes) * self.shuffles)
@@ -110,6 +172,9 @@ class ShuffleTest:
         """Returns the SHA-256 of the file."""
         self._count()
         return sha256(self.file)
+
+    def _rows(self) -> Iterator[_Row]:
+        return CORPORA[self.corpus].rows(self.file, self.split)
 
     def _count(self) -> int:
         return _checked(self, stamp(self.file))
@@ -140,47 +205,16 @@ def _example(text: str, name: str, sentences: Sequence[str], gold: Mapping[str, 
     )
 
 
-def _sentences(
-    row: Mapping[str, Any] | RowError, number: int, task: ShuffleTest
-) -> tuple[str, Sequence[str]]:
-    """Returns the id of a row and the sentences to shuffle; raises RowError."""
-    if isinstance(row, RowError):
-        raise row
-    if faults := [*_faults(row)]:
-        raise RowError(faults)
-    listed, limit = row.get("sentences"), task.truncate_sentences
-    sentences = sentences_of(row["text"], task.unit) if listed is None else _stripped(listed)
-    return row.get("id", str(number)), sentences[: limit or None]
-
-
-def _stripped(sentences: Iterable[str]) -> list[str]:
-    return [stripped for sentence in sentences if (stripped := sentence.strip())]
-
-
-def _faults(row: Mapping[str, Any]) -> Iterator[str]:
-    if not row.keys() & {"text", "sentences"}:
-        yield f"needs `text` or `sentences`; the row has {', '.join(row) or 'none'}"
-    if not isinstance(row.get("id", "id"), str) or row.get("id") == "":
-        yield f"id: must be a text that is not empty, got {json.dumps(row['id']):.60}"
-    if not isinstance(row.get("text", ""), str):
-        yield f"text: must be a text, got {json.dumps(row['text']):.60}"
-    listed = row.get("sentences", [])
-    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-        yield f"sentences: must be a list of texts, got {json.dumps(listed):.60}"
-
-
 @lru_cache(maxsize=8)
 def _checked(task: ShuffleTest, stamp: Stamp) -> int:  # noqa: ARG001 -- changed files have another stamp
     """Checks all rows, once per process, and returns their number."""
     faults: list[Fault] = []
     lines: dict[str, int] = {}
-    for number, (line, row) in enumerate(rows_of(task.file, task.corpus, task.split)):
-        try:
-            name, _ = _sentences(row, number, task)
-        except RowError as error:
-            faults += [Fault(task.file, line, text) for text in error.faults]
-            name = ""
-        if name and (first := lines.setdefault(name, line)) != line:
+    sentences_of("", task.unit)  # reports a missing package
+    for number, (line, row) in enumerate(task._rows()):
+        if isinstance(row, RowError):
+            faults += [Fault(task.file, line, text) for text in row.faults]
+        elif (first := lines.setdefault(name := row[0] or str(number), line)) != line:
             faults.append(Fault(task.file, line, f"id {name!r} is a duplicate of line {first}"))
         if len(faults) >= _MOST_FAULTS:
             faults.append(Fault(task.file, line, "… reading stopped here"))
@@ -194,11 +228,10 @@ def _checked(task: ShuffleTest, stamp: Stamp) -> int:  # noqa: ARG001 -- changed
 
 def sentences_of(text: str, unit: Unit) -> list[str]:
     """Returns the stripped sentences or lines of a text, without empty ones."""
-    if unit == "line":
-        return _stripped(text.split("\n"))
-    if unit == "punkt":
-        return _stripped(punkt(text))
-    return [text[start:end] for start, end in sentence_spans(text)]
+    if unit == "sentence":
+        return [text[start:end] for start, end in sentence_spans(text)]
+    parts = text.split("\n") if unit == "line" else punkt(text)
+    return [stripped for part in parts if (stripped := part.strip())]
 
 
 def shuffles(
