@@ -43,10 +43,11 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Inspect": {
         "explain": "explain:explain", "score": "explain:score", "analyze": "explain:analyze",
         "list": "list:list_things", "check": "run:check", "schema": "list:schema",
-        "models": "list:models", "cache": "list:cache",
+        "models": "list:models", "watch": "compare:watch", "cache": "list:cache",
     },
     "Share": {
-        "export": "export:export", "submit": "export:submit", "new": "new:new",
+        "export": "export:export", "submit": "export:submit", "track": "export:track",
+        "new": "new:new",
     },
 }  # fmt: skip
 _VERBS: Mapping[str, str] = {name: at for verbs in _GROUPS.values() for name, at in verbs.items()}

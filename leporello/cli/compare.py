@@ -1,7 +1,8 @@
-"""Verbs that compare and report runs: `compare`, `report` and `table`."""
+"""Verbs that compare, report and watch runs: `compare`, `report`, `watch` and `table`."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from leporello.cli.options import (
+    AsJson,
     ConfigFiles,
     Data,
+    RunAt,
     RunsAt,
     out_option,
     print_json,
@@ -126,6 +129,25 @@ def report(
     for note in page.notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"{page.path}: {counted(page.examples, 'example')}, {size_text(page.bytes)}")
+
+
+def watch(run: RunAt, as_json: AsJson = False) -> None:
+    """Show the progress of a run in another terminal until it is complete."""
+    from leporello.cli.display.plan import show_progress
+    from leporello.runs.watch import Watch
+
+    watched, console = Watch(run), stdout()
+    jobs = watched.look()
+    if as_json:
+        print_json([asdict(job) for job in jobs])
+        return
+    while console.is_terminal and not all(job.is_complete for job in jobs):
+        console.clear()
+        show_progress(console, jobs)
+        console.print("Ctrl-C ends this display, not the run", style="dim")
+        time.sleep(2)
+        jobs = watched.look()
+    show_progress(console, jobs)
 
 
 def table(

@@ -1,4 +1,4 @@
-"""Verbs that exchange files with other programs: `export`, `fetch` and `submit`."""
+"""Verbs that exchange files with other programs: `export`, `track`, `fetch` and `submit`."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -31,6 +31,23 @@ def export(
     write = {"parquet": write_parquet, "trec": write_trec, "pan": write_pan}[form]
     for path in write(run, out or run / "export"):
         typer.echo(path)
+
+
+def track(
+    run: RunAt,
+    *,
+    to: Annotated[
+        Literal["mlflow", "wandb"], typer.Option("--to", help="Send the run to this tracker.")
+    ],
+    project: Annotated[
+        str, typer.Option("--project", help="Use this project, or experiment of MLflow.")
+    ] = "leporello",
+) -> None:
+    """Send the scores and files of a run to MLflow or Weights & Biases."""
+    from leporello.analysis.export.trackers import track as track_run
+
+    for name in track_run(run, to, project=project):
+        typer.echo(name)
 
 
 def fetch(

@@ -93,7 +93,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 def connected(path: Path) -> sqlite3.Connection:
     """Opens a file; waits up to a minute while other processes use it."""
-    # `plan` and `explain` read a store while a worker writes it, so both wait for the lock. SQLite
+    # `watch` and `explain` read a store while a worker writes it, so both wait for the lock. SQLite
     # locks the file per transaction, not for the life of the worker (decision 49).
     database = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
     database.text_factory = bytes  # damage can change the type of a column to text

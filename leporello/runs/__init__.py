@@ -1,4 +1,4 @@
-"""Implements the verbs that execute: run, plan, ask.
+"""Implements the verbs that execute: run, plan, ask, watch.
 
 This room may import all rooms before it. Begin with `run`, then `job_group`, which uses executors.
 """

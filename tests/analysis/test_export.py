@@ -1,5 +1,6 @@
-"""Tests of exported files, read back with the programs that they are for."""
+"""Tests of exported files and of trackers, read back with the programs that they are for."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from ir_measures import RR, R
 from row_files import reseal
 
 from leporello.analysis.export.formats import write_parquet, write_trec
+from leporello.analysis.export.trackers import track
 from leporello.runs.run import Run, run
 
 CONFIG = """
@@ -114,3 +116,45 @@ def test_equal_scores_keep_their_ranks(result: Run, tmp_path: Path) -> None:
     run_file = tmp_path / "mine@retriever.k=3" / "mills.run"
     lines = [line.split() for line in run_file.read_text().splitlines()]
     assert [float(line[4]) for line in lines[:3]] == [3, 2, 1]
+
+
+@pytest.fixture(scope="module")
+def tracked_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of two points of a sweep over the first questions of the sample."""
+    folder = tmp_path_factory.mktemp("tracked")
+    return run(
+        ["best-sentence"], ["sample"], overrides=["retriever.k=1,2"], limit=3,
+        out=folder / "out", workers=0, cached=False,
+    )  # fmt: skip
+
+
+def test_mlflow(tracked_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "store").as_uri())
+    names = track(tracked_run.directory, "mlflow", project="novels")
+    assert names == [f"best-sentence@retriever.k={k} on sample" for k in (1, 2)]
+    tracked = mlflow.search_runs(experiment_names=["novels"], output_format="list")
+    assert {entry.info.run_name for entry in tracked} == set(names)
+    for job in tracked_run.results:
+        [entry] = [item for item in tracked if item.data.tags["pipeline"] == job.pipeline]
+        assert entry.data.params["retriever.k"] == job.pipeline[-1]
+        assert entry.data.metrics["f1"] == job.scores["f1"]
+        assert entry.data.metrics["examples"] == 3
+        folder = Path(entry.info.artifact_uri.removeprefix("file://"))
+        assert len((folder / "predictions.jsonl").read_text().splitlines()) == 3
+
+
+def test_wandb(tracked_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In offline mode, each pipeline has a folder with its files and summary."""
+    pytest.importorskip("wandb", reason="the extra wandb is not installed")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    track(tracked_run.directory, "wandb")
+    folders = sorted((tmp_path / "wandb").glob("offline-run-*"))
+    assert len(folders) == 2
+    for folder in folders:
+        metrics = json.loads((folder / "files/metrics.json").read_text())
+        assert metrics["examples"] == 3
+        assert any(folder.glob("*.wandb"))

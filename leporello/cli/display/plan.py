@@ -1,14 +1,18 @@
-"""Display of `plan`: remaining work."""
+"""Display of `plan` (remaining work) and of `watch` (progress of a run)."""
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
 from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
+from leporello.cli.display.tables import show_table
 from leporello.cli.options import print_plain
 from leporello.core.errors import counted
+from leporello.core.table import swept_columns
 from leporello.runs.plan import PlannedJob
+from leporello.runs.watch import JobProgress
 
 
 def show_plan(console: Console, jobs: Sequence[PlannedJob]) -> None:
@@ -58,3 +62,20 @@ def _places(jobs: Sequence[PlannedJob]) -> Iterator[str]:
     for placement in placements:
         pipelines = dict.fromkeys(job.pipeline for job in jobs if job.placement == placement)
         yield f"{', '.join(pipelines) if len(placements) > 1 else 'it'} would run on {placement}"
+
+
+def show_progress(console: Console, jobs: Sequence[JobProgress]) -> None:
+    """Prints a table of the progress of each job."""
+    columns, labels = swept_columns([job.pipeline for job in jobs])
+    headers = (*columns, "task", "finished", "failed", "per second", "left")
+    rows = [(*label, *_progress(job)) for job, label in zip(jobs, labels, strict=True)]
+    show_table(console, "", headers, rows, labels=len(columns) + 1)
+
+
+def _progress(job: JobProgress) -> tuple[str, ...]:
+    finished = f"{job.finished:,} of {'?' if job.expected is None else f'{job.expected:,}'}"
+    left = ""
+    if job.expected is not None and job.per_second:
+        left = str(timedelta(seconds=round((job.expected - job.finished) / job.per_second)))
+    speed = f"{job.per_second:.3g}" if job.per_second else ""
+    return job.task, finished, f"{job.failed:,}", speed, left
