@@ -559,6 +559,15 @@ def test_a_broken_page_is_a_loss() -> None:
     assert place_of_span(document, Span(8, 12)) == "p. 3"
 
 
+def test_words_of_tight_type_are_apart() -> None:
+    """Gaps that pdfium does not take for blanks separate words, as in the pages of groff."""
+    shown = (
+        b"BT /F 10 Tf 72 700 Td (read) Tj 3.2 Tc 20.02 0 Td (,t) Tj 0 Tc 8.76 0 Td (hen) Tj"
+        b" 20 0 Td (an) Tj 2.9 Tc 11.12 0 Td (yr) Tj 0 Tc 11.23 0 Td (emaining) Tj ET"
+    )
+    assert read(page_pdf(shown)).text == "read, then any remaining"
+
+
 @pytest.mark.parametrize(
     ("letter", "shown", "text", "unknown"),
     [

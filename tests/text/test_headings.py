@@ -139,7 +139,8 @@ def test_a_screenplay_has_no_headings() -> None:
 
 def test_page_headers_are_not_headings() -> None:
     page = "RFC 9999\n\n" + BODY + "\nDoe      [Page 7]\n\f\n"
-    text = document("Chapter 1: Ropes", page * 3, "Introduction", page, "Chapter 2: Chains", page)
+    twice = document("Chapter 1: Ropes", page, "Introduction", page, "Introduction", page)
+    text = document("Chapter 1: Ropes", page * 3, twice, "Chapter 2: Chains", page)
     assert outline(text) == "Chapter 1: Ropes | >Introduction | Chapter 2: Chains"
 
 

@@ -13,6 +13,7 @@ HEADER = 6  # lines of a header
 _LINES = 12  # lines of a cell
 FIGURES = re.compile(r"[^^\w]*\d[\d.,' /:%^]*[^^\w]*|[-–—.*]+|n/?a", re.IGNORECASE)
 _SMALL = re.compile(r"[^\W\d_A-Z]")
+LEADERS = re.compile(r"(?<!\.)(?<!\. )(?:\. ?){4,}+$|(?<![…_])[…_]{2,}+$|(?<!\. )(?:\. ){3,}+\w+$")
 _BROKEN = re.compile(rf"[-‐{HYPHEN}](?<=[^\W\d_].) (?=[^\W\d_])")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufefc]")
 
@@ -108,7 +109,10 @@ def _is_row(group: Sequence[TableLine]) -> bool:
     columns = columns_of(group)
     several = [texts for texts in columns.values() if len(texts) > 1]
     figures = any(figures_in(texts) > 1 for texts in several)
-    wrapped = len(several) == 1 or all(" " in " ".join(texts[:-1]) for texts in several)
+    listed = any(LEADERS.search(text) for texts in several for text in texts)
+    wrapped = not listed and (
+        len(several) == 1 or all(" " in " ".join(texts[:-1]) for texts in several)
+    )
     return len(several) < len(columns) and wrapped and not figures
 
 

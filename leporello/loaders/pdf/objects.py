@@ -27,6 +27,7 @@ _INK = 24  # of 255: difference of the colors where text is seen
 _UNSEEN = (3, 7)  # text render modes
 _LAYER_OFF = re.compile(rb"/OFF\s*\[\s*\d|/OFF\s+\d|/BaseState\s*/OFF")
 _OBJECT_STREAM = re.compile(rb"/ObjStm\b[^\0]{0,500}?\bstream\r?\n")
+_CATALOG = re.compile(rb"/Type\s*/Catalog\b")
 _LARGEST = 2**24  # bytes of an object stream
 
 
@@ -34,6 +35,8 @@ def has_hidden_layers(data: bytes) -> bool:
     """Returns whether a PDF has layers that are switched off, as far as it is not encrypted."""
     if b"/OFF" in data and _LAYER_OFF.search(data):
         return True
+    if b"/OCProperties" not in data and _CATALOG.search(data):
+        return False  # the catalog, which names layers, is not in an object stream
     view = memoryview(data)
     for match in _OBJECT_STREAM.finditer(data):
         stop = data.find(b"endstream", match.end())

@@ -14,6 +14,7 @@ from leporello.loaders.pdf.cells import (
     APART,
     FIGURES,
     HEADER,
+    LEADERS,
     Row,
     TableLine,
     WrittenRow,
@@ -86,6 +87,8 @@ def _narrow(rows: Sequence[Row], wide: Sequence[float]) -> list[float]:
     Several rows have text on both sides, up to the next wide gap.
     """
     gaps = sorted({gap for row in rows for f in row if f.gaps for gap in _wider(f)})
+    if not gaps or any(map(_has_leaders, rows)):
+        return []
     parts = [[*chain.from_iterable(map(_extents, row))] for row in rows]
     middles: list[float] = []
     for low, high in gaps:
@@ -115,6 +118,13 @@ def _wider(fragment: Fragment) -> Iterator[Gap]:
         is_blank = has_blanks and abs(high - low - usual) < _BLANK * usual
         if not (is_blank or text[at + 1 : at + 2] in ".…" or _MARKER.fullmatch(text[:at])):
             yield low, high
+
+
+def _has_leaders(row: Row) -> bool:
+    """Returns whether a row is an entry of a table of contents with leaders."""
+    *before, last = [f.text for f in row]
+    is_page = bool(before) and last.isdecimal()
+    return LEADERS.search(before[-1] if is_page else last) is not None
 
 
 def _extents(fragment: Fragment) -> Iterator[tuple[float, float]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from itertools import pairwise
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -28,6 +30,9 @@ HYPHEN = "\u00ad"  # ends a fragment if its word may continue in the next line
 
 # Pdfium marks a hyphen that ends a line, and leaves out the line's end.
 _WORD = re.compile("[^\0\2\ufffe\\s]+[\2\ufffe]?|[\2\ufffe]")
+# Words that pdfium may have joined, and the least gap between words in heights of the type.
+_SUSPECT = re.compile(r"[a-z](?:[.,;:)][A-Za-z]{2}|[a-z][A-Z][a-z])")
+_SUSPECTS, _WORD_GAP = 12, 0.1
 _UNKNOWN = "\ufffd\ue000-\uf8ff\ud800-\udfff\1-\x08\x0e-\x1f\ufff0-\ufffb"
 _UNDECODABLE = re.compile(f"[{_UNKNOWN}]+")
 # Accents that TeX prints over the next letter.
@@ -70,10 +75,12 @@ class WordReader:
         odd, characters = self._odd, self._characters
         text = f"{self._text}\n"  # each line has an end
         certain, fragments, extends = self._visibility.is_certain, self.fragments, self._extends
+        breaks = self._breaks(text)
+        broken = frozenset(breaks)
         end = turn = 0
         line_end = text.find("\n")
-        for at, stop in map(re.Match.span, _WORD.finditer(text)):
-            opens = not fragments or line_end < at
+        for at, stop in _spans(text, breaks):
+            opens = not fragments or (line_end < at and at not in broken)
             if opens or (odd and text[end - 1] in "\2\ufffe"):
                 turn = characters.turn(at)
             if not certain and not self._visibility.is_seen(characters, at, stop - 1):
@@ -81,12 +88,44 @@ class WordReader:
                 continue
             word = characters.place(at, stop - 1, turn)
             if turn or opens or self._level or not extends(at, stop - 1, word):
-                self._add_word(at, stop - 1, turn, word, " " not in text[end:at])
+                self._add(at, stop - 1, turn, word, at not in broken and " " not in text[end:at])
             end = stop
             if line_end < end:
                 line_end = text.find("\n", end)
         for (fragment, _), last in zip(fragments, self._ends, strict=True):
             fragment.bold = fragment.bold and characters.type(last)[1]
+
+    def _breaks(self, text: str) -> Sequence[int]:
+        """Returns where words begin without a blank, which pdfium leaves out of tight type."""
+        suspects = {match[0]: match.span() for match in _SUSPECT.finditer(text)}
+        if not any(self._gaps(*span) for span in islice(suspects.values(), _SUSPECTS)):
+            return ()
+        return [at for match in _WORD.finditer(text) for at in self._gaps(*match.span())]
+
+    def _gaps(self, first: int, stop: int) -> list[int]:
+        """Returns the characters after gaps in a word, unless all its letters are apart."""
+        gaps, right = list[int](), math.inf
+        for at in range(first, stop):
+            west, north, east, south = self._characters.box(at)
+            if west - right > _WORD_GAP * (north - south):
+                gaps.append(at)
+            right = east
+        return gaps if 3 * len(gaps) <= stop - first else []
+
+    def _add(self, first: int, last: int, turn: int, place: Word, touches: bool) -> None:
+        """Adds a word; upright lines divide it where letters are apart."""
+        x0, x1, y, height = place
+        if turn or not self._walls or first == last or not self._walls.part(x0, x1, y):
+            self._add_word(first, last, turn, place, touches)
+            return
+        right, edges = math.inf, [first]
+        for at in range(first, last + 1):
+            west, _, east, _ = self._characters.box(at)
+            if west - right > _WORD_GAP * height and self._walls.part(right, west, y):
+                edges.append(at)
+            right = east
+        for begin, stop in pairwise([*edges, last + 1]):
+            self._add_part(begin, stop - 1, 0, touches and begin == first)
 
     def _add_part(self, first: int, last: int, turn: int, touches: bool) -> None:
         place = self._characters.place(first, last, turn)
@@ -255,6 +294,17 @@ class WordReader:
         self.undecodable += sum(map(len, _UNDECODABLE.findall(word)))
         word = _UNDECODABLE.sub("\ufffd", word)
         return "" if alone and word == "\ufffd" else word
+
+
+def _spans(text: str, breaks: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Returns the spans of words."""
+    words = map(re.Match.span, _WORD.finditer(text))
+    if not breaks:
+        return words
+    return chain.from_iterable(
+        pairwise([start, *breaks[bisect_right(breaks, start) : bisect_left(breaks, stop)], stop])
+        for start, stop in words
+    )
 
 
 def _composed(accented: re.Match[str]) -> str:

@@ -72,8 +72,8 @@ def _letters(text: str) -> str:
 
 
 def _headings(document: Document) -> tuple[Section, ...]:
-    if sum(bool(section.title) for section in document.sections) >= _FEW:
-        return document.sections
+    if (loaded := _loaded(document)) is not None:
+        return loaded
     lines = TextLines(document.text)
     detected = marked(lines)
     # A single `#` may be a comment or the document's title (decision 13).
@@ -81,6 +81,18 @@ def _headings(document: Document) -> tuple[Section, ...]:
         detected = _unmarked(lines)
     levels = {level: n for n, level in enumerate(sorted({h.level for h in detected}), start=1)}
     return outline([replace(h, level=levels[h.level]) for h in detected], len(document.text))
+
+
+def _loaded(document: Document) -> tuple[Section, ...] | None:
+    """Returns a loader's sections if each begins with its title, unlike pages and cues."""
+    titled = [section for section in document.sections if section.title]
+    # Pages and cues are places of a loader too, but their names are not in the text.
+    for section in titled:
+        end = section.start + 2 * len(section.title) + 100  # with marks and line breaks
+        words = document.text[section.start : end].lstrip("# \t").split()
+        if not " ".join(words).startswith(section.title):
+            return None
+    return document.sections if len(titled) >= _FEW else None
 
 
 def _unmarked(lines: TextLines) -> list[Heading]:

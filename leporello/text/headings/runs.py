@@ -1,7 +1,7 @@
 """Drops lines that only look like headings: contents, lists, page headers, speakers, numbers."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -118,6 +118,7 @@ _BODY = 60  # characters; longer lines are text even without a stop at the end
 _NEAR = 12  # lines between an outer heading and its first inner heading at most
 _LISTED = 2  # headings before the last outer ones from which a run is a list
 _STOPS = (".", "!", "?", ":", ";", "”", '"')
+_OUTER = ("part", "chapter", "appendix", "section", "name")  # each contains those after it
 _CONTENTS = frozenset({
     "contents", "table of contents", "list of figures", "list of tables", "list of symbols",
     "list of abbreviations", "list of acronyms", "sommaire", "inhaltsverzeichnis",
@@ -140,7 +141,7 @@ def without_headers(
     has_speakers = 2 * repetitions > len(capitals) and is_dense
     return [
         candidate
-        for candidate in candidates
+        for candidate in _without_repeated_chapters(candidates)
         if not (has_speakers and candidate.kind == "caps")
         and not (candidate.kind in ("caps", "title") and _without_page(candidate) in repeated)
     ]
@@ -149,6 +150,26 @@ def without_headers(
 def _without_page(candidate: HeadingCandidate) -> str:
     """Returns the title without a page number at its end."""
     return candidate.title.rstrip(" 0123456789")
+
+
+def _without_repeated_chapters(
+    candidates: Iterable[HeadingCandidate],
+) -> Iterator[HeadingCandidate]:
+    """Leaves out a chapter, or a name in it, that repeats the latest one, as a page header does."""
+    latest: dict[str, object] = {}
+    for candidate in candidates:
+        if candidate.kind == "number" and candidate.label and candidate.label.depth == 1:
+            latest.pop("name", None)
+        elif candidate.kind in ("word", "name"):
+            kind = candidate.label.word if candidate.label else "name"
+            identity = candidate.label.path if candidate.label else name_of(candidate.title)
+            # Books repeat `CHAPTER IV` at the top of each page.
+            if latest.get(kind) == identity:
+                continue
+            outer = _OUTER[: _OUTER.index(kind)]
+            latest = {key: latest[key] for key in outer if key in latest}
+            latest[kind] = identity
+        yield candidate
 
 
 def joined(lines: TextLines, candidates: list[HeadingCandidate]) -> list[HeadingCandidate]:
