@@ -27,7 +27,7 @@ from leporello.core.records import Example, Read
 from leporello.engine.reading import BatchReaders
 from leporello.engine.rounds import Rounds
 from leporello.engine.store import MemoryStore
-from leporello.readers.embedded.answers import answer_all
+from leporello.readers.embedded.answers import answer_question
 from leporello.readers.embedded.rows import looked_up
 from leporello.readers.prompting.template import passage_text
 from leporello.text.squad import normalise, token_f1
@@ -99,7 +99,7 @@ def _rows(stages: Any, examples: Sequence[Example]) -> Iterator[list[float]]:  #
 
 def _candidates(reader: Any, read: Read) -> list[str]:  # noqa: ANN401 -- an Embedded
     texts = [*map(passage_text, read.passages)]
-    [answered] = answer_all(reader._encoder, [(read.question, texts)])
+    answered = answer_question(reader._encoder, read.question, texts)
     return [c.text for c in looked_up(read.question, read.passages, answered.candidates)]
 
 

@@ -135,12 +135,12 @@ class Embedded(TakesCalibration):
         return self._judge if is_statement(read.question) else self._answer
 
     def _answer(self, inputs: Sequence[Read]) -> list[Output]:
-        from leporello.readers.embedded.answers import answer_all
+        from leporello.readers.embedded.answers import answer_question
         from leporello.readers.embedded.rows import looked_up
 
-        questions = [(read.question, _texts(read)) for read in inputs]
         outputs = []
-        for read, answered in zip(inputs, answer_all(self._encoder, questions), strict=True):
+        for read in inputs:
+            answered = answer_question(self._encoder, read.question, _texts(read))
             candidates = looked_up(read.question, read.passages, answered.candidates)
             outputs.append(self._answered(read, replace(answered, candidates=candidates)))
         return outputs
@@ -214,26 +214,25 @@ class Embedded(TakesCalibration):
         return [replace(o, text=answers.get(o.text, self.unanswerable)) for o in outputs]
 
     def _choose(self, inputs: Sequence[Read]) -> list[Output]:
-        questions = [(read.question, read.choices, _texts(read)) for read in inputs]
         outputs = []
-        for read, choice in zip(inputs, self._choices.choose(questions), strict=True):
+        for read in inputs:
+            choice = self._choices.choose(read.question, read.choices, _texts(read))
             by_letter = _BY_LETTER.search(read.instruction)
             labels = string.ascii_uppercase if by_letter else read.choices
             outputs.append(_chosen(read, labels, choice.probabilities, choice.place))
         return outputs
 
     def _judge(self, inputs: Sequence[Read]) -> list[Output]:
-        from leporello.readers.embedded.statements import judge_claims, label_order
+        from leporello.readers.embedded.statements import judge_claim, label_order
 
         # Tasks such as contract_nli give labels as choices; a claim of a user has none.
         is_claim = [not r.choices and not self._statements.knows(r.question) for r in inputs]
         pairs = [(read.question, _texts(read)) for read in inputs]
-        claims = [pair for pair, claim in zip(pairs, is_claim, strict=True) if claim]
         others = [pair for pair, claim in zip(pairs, is_claim, strict=True) if not claim]
-        judgements = [iter(self._statements.judge(others)), judge_claims(self._verdicts, claims)]
+        judged = iter(self._statements.judge(others))
         outputs = []
-        for read, claim in zip(inputs, is_claim, strict=True):
-            judgement = next(judgements[claim])
+        for read, pair, claim in zip(inputs, pairs, is_claim, strict=True):
+            judgement = judge_claim(self._verdicts, *pair) if claim else next(judged)
             labels = read.choices or _LABELS
             order = label_order(labels) or (0, 1, 2)
             odds = [judgement.probabilities[order.index(n)] for n in range(len(labels))]

@@ -55,21 +55,13 @@ class Answered:
     odds: Sequence[float]
 
 
-def answer_all(encoder: SpanHead, questions: Sequence[tuple[str, Sequence[str]]]) -> list[Answered]:
-    """Returns the answers to each question; the passages of all questions are read together."""
-    pairs = [(question, text) for question, texts in questions for text in texts]
-    read = iter(encoder.read(pairs))
-    scores = [[next(read) for _ in passages] for _, passages in questions]
-    first = [
-        (question, passages, answers(question, passages, scored))
-        for (question, passages), scored in zip(questions, scores, strict=True)
-    ]
-    of_pairs = [_of_pair(encoder, *question) for question in questions]
-    undecided = [item for item, of_pair in zip(first, of_pairs, strict=True) if not of_pair]
-    again = iter(_read_again(encoder, undecided))
-    second = [of_pair or next(again) for of_pair in of_pairs]
-    odds = [[passage.odds for passage in scored] for scored in scores]
-    return [Answered(*pair) for pair in zip(second, odds, strict=True)]
+def answer_question(encoder: SpanHead, question: str, passages: Sequence[str]) -> Answered:
+    """Returns the answers to a question, by two reads of its passages."""
+    scores = encoder.read([(question, text) for text in passages])
+    candidates = _of_pair(encoder, question, passages) or _read_again(
+        encoder, question, passages, answers(question, passages, scores)
+    )
+    return Answered(candidates, [passage.odds for passage in scores])
 
 
 def answers(
@@ -149,25 +141,22 @@ def _of_pair(encoder: SpanHead, question: str, passages: Sequence[str]) -> list[
 
 
 def _read_again(
-    encoder: SpanHead, questions: Sequence[tuple[str, Sequence[str], Sequence[Candidate]]]
-) -> list[list[Candidate]]:
-    """Returns the candidates of each question, the first ones in the order of both reads.
+    encoder: SpanHead, question: str, passages: Sequence[str], candidates: list[Candidate]
+) -> list[Candidate]:
+    """Returns the candidates of a question, the first ones in the order of both reads.
 
-    A question has its passages and its candidates, the best first. The score of a candidate that is
-    read again is the mean of its two scores. Questions with one passage or one candidate
-    are not read again.
+    The score of a candidate that is read again is the mean of its two scores. Questions with one
+    passage or one candidate are not read again.
     """
-    windows = [window_of(encoder, *question) for question in questions]
-    numbers = [number for number, (_, places) in enumerate(windows) if len(places) > 1]
-    outputs = encoder.scores([windows[number][0] for number in numbers])
-    ranked = [[*candidates] for _, _, candidates in questions]
-    for number, output in zip(numbers, outputs, strict=True):
-        span, candidates = output["span"].astype(np.float64), ranked[number]
-        for index, (start, end) in windows[number][1].items():
-            second = float(span[start, 0] + span[end, 1] - span[0].sum())
-            mean = (candidates[index].score + second) / 2
-            candidates[index] = replace(candidates[index], score=mean)
-        candidates[:_COMPARED] = sorted(candidates[:_COMPARED], key=lambda c: -c.score)
+    window, places = window_of(encoder, question, passages, candidates)
+    if len(places) < 2:  # noqa: PLR2004 -- a choice
+        return candidates
+    span = encoder.scores([window])[0]["span"].astype(np.float64)
+    ranked = [*candidates]
+    for index, (start, end) in places.items():
+        second = float(span[start, 0] + span[end, 1] - span[0].sum())
+        ranked[index] = replace(ranked[index], score=(ranked[index].score + second) / 2)
+    ranked[:_COMPARED] = sorted(ranked[:_COMPARED], key=lambda c: -c.score)
     return ranked
 
 

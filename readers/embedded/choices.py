@@ -49,37 +49,28 @@ class ChoiceRanker:
         self._weights = unpack(ModelFolder(path).checked("weights.safetensors"))["weights"]
         self._head = head
 
-    def choose(
-        self, questions: Sequence[tuple[str, Sequence[str], Sequence[str]]]
-    ) -> list[Decision]:
-        """Returns a decision for each question with options, which may be letters, and passages.
+    def choose(self, question: str, choices: Sequence[str], passages: Sequence[str]) -> Decision:
+        """Returns a decision for a question with options, which may be letters, and passages.
 
         Its place is the answer in the passages that is most similar to the likeliest option.
         """
-        parts = [(*lettered_options(q, choices), passages) for q, choices, passages in questions]
-        decisions = []
-        for rows, spans in features(self._head, parts):
-            probabilities = softmax(rows @ self._weights)
-            best = probabilities.index(max(probabilities))
-            decisions.append(Decision(probabilities, spans[best]))
-        return decisions
+        rows, spans = features(self._head, *lettered_options(question, choices), passages)
+        probabilities = softmax(rows @ self._weights)
+        return Decision(probabilities, spans[probabilities.index(max(probabilities))])
 
 
 def features(
-    head: SpanHead, questions: Sequence[tuple[str, Sequence[str], Sequence[str]]]
-) -> list[tuple[Floats, list[Candidate | None]]]:
+    head: SpanHead, question: str, options: Sequence[str], passages: Sequence[str]
+) -> tuple[Floats, list[Candidate | None]]:
     """Returns the options' features (traits, similarity to answers), and their nearest answers."""
-    read = head.read_nearest([(question, texts) for question, _, texts in questions], _READ)
-    results = []
-    for (question, options, _), scores in zip(questions, read, strict=True):
-        numbers = [*scores]
-        spans = summed([*scores.values()])[:_SPANS]
-        agreements = [_agreement(option, spans) for option in options]
-        rows = np.array(traits(question, options)).reshape(len(options), -1)
-        column = np.maximum(np.array([share for share, _ in agreements]) - _MIN_F1, 0.0)
-        places = [span and replace(span, passage=numbers[span.passage]) for _, span in agreements]
-        results.append((np.column_stack([rows, column]), places))
-    return results
+    scores = head.read_nearest(question, passages, _READ)
+    numbers = [*scores]
+    spans = summed([*scores.values()])[:_SPANS]
+    agreements = [_agreement(option, spans) for option in options]
+    rows = np.array(traits(question, options)).reshape(len(options), -1)
+    column = np.maximum(np.array([share for share, _ in agreements]) - _MIN_F1, 0.0)
+    places = [span and replace(span, passage=numbers[span.passage]) for _, span in agreements]
+    return np.column_stack([rows, column]), places
 
 
 def _agreement(option: str, spans: Sequence[Candidate]) -> tuple[float, Candidate | None]:

@@ -100,14 +100,11 @@ class SpanHead(Encoder):
         return [*map(_merged, segments)]
 
     def read_nearest(
-        self, questions: Sequence[tuple[str, Sequence[str]]], count: int
-    ) -> list[dict[int, PassageScores]]:
-        """Returns the scores of the `count` texts nearest to each question, by index."""
-        near = [nearest(question, texts, count) for question, texts in questions]
-        zipped = zip(questions, near, strict=True)
-        pairs = [(question, texts[i]) for (question, texts), numbers in zipped for i in numbers]
-        scores = iter(self.read(pairs))
-        return [{number: next(scores) for number in numbers} for numbers in near]
+        self, question: str, texts: Sequence[str], count: int
+    ) -> dict[int, PassageScores]:
+        """Returns the scores of the `count` texts nearest to a question, by index."""
+        near = nearest(question, texts, count)
+        return dict(zip(near, self.read([(question, texts[i]) for i in near]), strict=True))
 
 
 def _scores(

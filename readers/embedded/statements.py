@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -61,9 +61,10 @@ class StatementJudge:
         columns = [self._columns.get(normalise(statement)) for statement, _ in statements]
         scores = self._scores(clauses, columns)
         new = [i for i, column in enumerate(columns) if column is None]
-        texts = [(statements[i][0], [clause.text for clause in clauses[i]]) for i in new]
         judgements = {}
-        for i, (features, place) in zip(new, observed(self._head, texts), strict=True):
+        for i in new:
+            texts = [clause.text for clause in clauses[i]]
+            features, place = observed(self._head, statements[i][0], texts)
             clause = None if place is None else clauses[i][place]
             judgements[i] = _judgement(self._general, features, clause)
         for i, column in enumerate(columns):
@@ -88,25 +89,19 @@ class StatementJudge:
         return [scores[[rows[clause.text] for clause in group]] for group in groups]
 
 
-def observed(
-    head: SpanHead, statements: Sequence[tuple[str, Sequence[str]]]
-) -> list[tuple[Floats, int | None]]:
-    """Returns features of statements, and the index of the decisive clause of each.
+def observed(head: SpanHead, statement: str, clauses: Sequence[str]) -> tuple[Floats, int | None]:
+    """Returns features of a statement, and the index of the decisive clause.
 
     The features are the negative log-probability that the clause is irrelevant, the difference of
     the log-probabilities of yes and no, and whether exactly one of both texts is negated.
     """
-    results: list[tuple[Floats, int | None]] = []
-    read = head.read_nearest(statements, _READ)
-    for (statement, clauses), scores in zip(statements, read, strict=True):
-        if not scores:
-            results.append((np.zeros(FEATURES), None))
-            continue
-        best = min(scores, key=lambda number: scores[number].labels[0])
-        null, _, yes, no = scores[best].labels
-        is_denied = _is_negated(statement) != _is_negated(clauses[best])
-        results.append((np.array([-null, yes - no, float(is_denied)]), best))
-    return results
+    scores = head.read_nearest(statement, clauses, _READ)
+    if not scores:
+        return np.zeros(FEATURES), None
+    best = min(scores, key=lambda number: scores[number].labels[0])
+    null, _, yes, no = scores[best].labels
+    is_denied = _is_negated(statement) != _is_negated(clauses[best])
+    return np.array([-null, yes - no, float(is_denied)]), best
 
 
 def _is_negated(text: str) -> bool:
@@ -125,19 +120,17 @@ def _judgement(weights: Floats, features: Floats, clause: Candidate | None) -> D
     return Decision(softmax(weights[:, 0] + weights[:, 1:] @ features), clause)
 
 
-def judge_claims(head: SpanHead, claims: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Decision]:
-    """Yields the judgements of claims, each by the most relevant of the passages nearest to it.
+def judge_claim(head: SpanHead, claim: str, passages: Sequence[str]) -> Decision:
+    """Returns the judgement of a claim, by the most relevant of the passages nearest to it.
 
     The head is that of the recipe `verdicts`.
     """
-    read = head.read_nearest(claims, _NEAREST)
-    for (claim, passages), scores in zip(claims, read, strict=True):
-        if not scores:
-            yield Decision((1.0, 0.0, 0.0), None)
-            continue
-        labels = {n: passage.labels for n, passage in scores.items()}
-        number = max(labels, key=lambda n: np.logaddexp(*labels[n][2:]) - labels[n][0])
-        null, _, yes, no = labels[number]
-        clauses = _clauses([passages[number]], number)
-        near = nearest(claim, [clause.text for clause in clauses], 1)
-        yield Decision(softmax(np.array([null, yes, no])), clauses[near[0]] if clauses else None)
+    scores = head.read_nearest(claim, passages, _NEAREST)
+    if not scores:
+        return Decision((1.0, 0.0, 0.0), None)
+    labels = {n: passage.labels for n, passage in scores.items()}
+    number = max(labels, key=lambda n: np.logaddexp(*labels[n][2:]) - labels[n][0])
+    null, _, yes, no = labels[number]
+    clauses = _clauses([passages[number]], number)
+    near = nearest(claim, [clause.text for clause in clauses], 1)
+    return Decision(softmax(np.array([null, yes, no])), clauses[near[0]] if clauses else None)

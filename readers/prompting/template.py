@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from string import Formatter, ascii_uppercase
 
 from leporello.core.records import Chunk, Read, Span
 
+_NONE = "\0"  # an omitted line
+_OMITTED = re.compile(rf"\n*{_NONE}[\n{_NONE}]*")
 FIELDS = ("question", "context", "choices", "title", "instruction")
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")  # occurs in broken files
@@ -42,8 +43,8 @@ class Template:
         }
         filled = {name for name, value in values.items() if value.strip()}
         # An empty `Question:` would make a model invent one.
-        lines = (None if fields and not fields & filled else line for line, fields in self._lines)
-        return encodable("\n".join(line.format_map(values) for line in _closed_up(lines)))
+        lines = (_NONE if fields and not fields & filled else line for line, fields in self._lines)
+        return encodable(_OMITTED.sub(_closed_up, "\n".join(lines)).format_map(values))
 
     @cached_property
     def ends_in_words(self) -> bool:
@@ -106,18 +107,10 @@ def _fields(template: str) -> frozenset[str]:
     return frozenset(name for _, name, _, _ in parsed if name is not None)
 
 
-def _closed_up(lines: Iterable[str | None]) -> list[str]:
-    """Drops the Nones; blank lines around them merge to the longest run of blank lines."""
-    groups = [(empty, list(run)) for empty, run in groupby(lines, key=lambda line: not line)]
-    closed: list[str] = []
-    for index, (empty, run) in enumerate(groups):
-        if empty and None in run:
-            blanks = [len(list(same)) for line, same in groupby(run) if line is not None]
-            between = 0 < index < len(groups) - 1
-            closed.extend([""] * max(blanks, default=0) if between else [])
-        else:
-            closed.extend(line for line in run if line is not None)
-    return closed
+def _closed_up(run: re.Match[str]) -> str:
+    """Returns the longest of the line breaks around omitted lines; none at either end."""
+    is_between = run.start() > 0 and run.end() < len(run.string)
+    return max(run[0].split(_NONE), key=len) if is_between else ""
 
 
 def _letter(index: int) -> str:

@@ -149,9 +149,8 @@ def _cross_validated(
 
 
 def _features(settings: ChoicesSettings, questions: Sequence[Multiple]) -> list[Floats]:
-    inputs = [(q.question, q.options, q.passages) for q in questions]
     head = SpanHead(settings.encoder)
-    return [rows for rows, _ in choices.features(head, inputs)]
+    return [choices.features(head, q.question, q.options, q.passages)[0] for q in questions]
 
 
 def _quality(path: Path, excluded: Callable[[str], bool]) -> Iterator[Multiple]:

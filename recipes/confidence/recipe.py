@@ -27,7 +27,7 @@ from leporello.core.records import Document, Example, Output, Search
 from leporello.jobs.results import selectivity
 from leporello.metrics.squad import best_f1
 from leporello.models.locate import locate
-from leporello.readers.embedded.answers import Confidence, Signals, answer_all
+from leporello.readers.embedded.answers import Confidence, Signals, answer_question
 from leporello.readers.embedded.spans import Candidate, SpanHead
 from leporello.readers.prompting.template import passage_text
 from leporello.text.squad import normalise
@@ -178,7 +178,7 @@ def _reads(
             replies = retrieve(stages.retriever, [asking], chunks)
             continue
         passages = [passage_text(passage) for passage in request.passages]
-        [answered] = answer_all(encoder, [(request.question, passages)])
+        answered = answer_question(encoder, request.question, passages)
         reads.append((request.question, answered.candidates))
         best = next(iter(answered.candidates), None)
         replies = [Output(best.text, best.score) if best else Output("", -math.inf)]

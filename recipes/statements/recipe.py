@@ -199,9 +199,12 @@ class _UnknownStatements:
     ) -> None:
         order = np.random.default_rng(settings.seed).permutation(len(complete))[: settings.read]
         chosen = [complete[number] for number in order]
-        inputs = [(statement, contract.clauses) for contract in chosen for statement in statements]
         head = SpanHead(settings.encoder)
-        features = [row for row, _ in reader.observed(head, inputs)]
+        features = [
+            reader.observed(head, statement, contract.clauses)[0]
+            for contract in chosen
+            for statement in statements
+        ]
         self._features = np.array(features).reshape(len(chosen), len(statements), -1)
         self._labels = np.array([contract.labels for contract in chosen])
 

@@ -122,7 +122,7 @@ def test_a_ranker_learns_the_form_of_right_options(choices: Path) -> None:
     assert summary["questions"] == [24, 1, 1]
     assert summary["validation"]["accuracy"] == 1
     ranker = ChoiceRanker(choices.parent / "made/choices", PlainHead())
-    [choice] = ranker.choose([("Who?", ("a hen", "a cow", "a cat, and a dog"), ())])
+    choice = ranker.choose("Who?", ("a hen", "a cow", "a cat, and a dog"), ())
     assert max(choice.probabilities) == choice.probabilities[2]
 
 

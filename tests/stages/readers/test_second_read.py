@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from leporello.models.locate import locate
-from leporello.readers.embedded.answers import answer_all, answers, window_of
+from leporello.readers.embedded.answers import answer_question, answers, window_of
 from leporello.readers.embedded.encoder import TextPair
 from leporello.readers.embedded.spans import Candidate, SpanHead
 
@@ -39,7 +39,7 @@ def tokens_at(pair: TextPair, place: tuple[int, int]) -> list[int]:
 def test_a_passage_that_another_passage_explains_comes_first(encoder: SpanHead) -> None:
     read = encoder.read([(QUESTION, text) for text in PASSAGES])
     first = answers(QUESTION, PASSAGES, read)
-    [answered] = answer_all(encoder, [(QUESTION, PASSAGES)])
+    answered = answer_question(encoder, QUESTION, PASSAGES)
     assert (first[0].text, answered.candidates[0].text) == ("Grigor Sande", "Lydd")
     assert sorted(c.text for c in answered.candidates) == sorted(c.text for c in first)
     scores = [c.score for c in answered.candidates[:8]]
