@@ -26,7 +26,7 @@ from leporello.executors.channel import dump, load
 from leporello.jobs.shards import Shard, TaskReader, cut, layout_of
 from leporello.tasks import JsonLines, Pan21, Scrolls, json_lines, layouts
 from leporello.tasks.jsonl.scan import Scan
-from leporello.tasks.official import validate as first_pass
+from leporello.tasks.official import benchmark as first_pass
 
 Rows = list[dict[str, Any]]
 Shape = list[tuple[Any, ...]]
