@@ -3,7 +3,6 @@
 import bz2
 import fnmatch
 import glob
-import gzip
 import lzma
 import os
 import re
@@ -150,7 +149,6 @@ def _by_name(files: Sequence[str], config: str, split: str) -> list[str]:
     return [file for file in under if pattern.fullmatch(file)]
 
 
-_BLOCK = 1 << 20
 _FRAGMENT = 1 << 10  # bytes of a frame that are expanded at once; the result is up to 32 MiB
 # xz needs 65 MiB at its highest preset, but the header of a file can demand 4 GiB.
 _MEMORY = 1 << 28  # most bytes of memory for unpacking xz
@@ -207,8 +205,9 @@ def _blocks(path: Path) -> Iterator[bytes]:
     with opened(path) as file:
         magic = file.read(6)
         file.seek(0)
+        decompressor = next(new for mark, new in _READERS.items() if magic.startswith(mark))
         try:
-            yield from next(read for mark, read in _READERS.items() if magic.startswith(mark))(file)
+            yield from _frames(file, decompressor)
         except (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
             raise UserError(
                 f"{path}: the compressed data is truncated or damaged: {error}; fetch it again"
@@ -230,19 +229,15 @@ def _frames(file: IO[bytes], decompressor: Callable[[], Any]) -> Iterator[bytes]
         raise EOFError("ends within a frame")
 
 
-def _zst(file: IO[bytes]) -> Iterator[bytes]:
+def _zst() -> Any:  # noqa: ANN401 -- zstandard has no types
     import zstandard
 
-    return _frames(file, zstandard.ZstdDecompressor().decompressobj)
+    return zstandard.ZstdDecompressor().decompressobj()
 
 
-def _streamed(open_: Callable[..., Any], file: IO[bytes]) -> Iterator[bytes]:
-    return iter(partial(open_(file).read, _BLOCK), b"")
-
-
-_READERS: Mapping[bytes, Callable[[IO[bytes]], Iterator[bytes]]] = {
-    b"\x1f\x8b": partial(_streamed, gzip.open),
-    b"BZh": partial(_streamed, bz2.open),
-    b"\xfd7zXZ\0": lambda file: _frames(file, partial(lzma.LZMADecompressor, memlimit=_MEMORY)),
+_READERS: Mapping[bytes, Callable[[], Any]] = {
+    b"\x1f\x8b": partial(zlib.decompressobj, 16 + zlib.MAX_WBITS),  # with gzip's header
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ\0": partial(lzma.LZMADecompressor, memlimit=_MEMORY),
     b"\x28\xb5\x2f\xfd": _zst,
 }
