@@ -92,15 +92,11 @@ class RowFiles:
         return hashlib.sha256("".join(names).encode()).hexdigest()
 
 
-@dataclass(slots=True)
 class RowReader:
     """Reader of rows by number; reading in order is fast in every format."""
 
-    source: RowFiles
-    _file: int = field(default=-1, init=False)
-    _opened: FileRows = field(init=False)
-    _rows: Iterator[Line] = field(init=False)
-    _next: int = field(init=False)
+    def __init__(self, source: RowFiles) -> None:
+        self.source, self._file, self._next = source, -1, 0
 
     def read(self, number: int, offset: int, count: int) -> Iterator[Line]:
         """Yields `count` rows, or fewer if the file has changed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -35,16 +34,9 @@ class Story:
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, stamp: Stamp) -> tuple[Story, ...]:  # noqa: ARG001 -- of the cache
-    stories = (*_stories(path, path.read_text("utf-8", "replace")),)
-    if not stories:
-        raise UserError(f"{path}: contains no question")
-    return stories
-
-
-def _stories(path: Path, text: str) -> Iterator[Story]:
-    facts: dict[str, str] = {}
-    for line, row in enumerate(text.splitlines(), 1):
+def _read(path: Path, stamp: Stamp) -> list[Story]:  # noqa: ARG001 -- of the cache
+    facts, stories = dict[str, str](), list[Story]()
+    for line, row in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
         number, _, text = row.strip().partition(" ")
         if not text:
             continue
@@ -60,7 +52,10 @@ def _stories(path: Path, text: str) -> Iterator[Story]:
             raise ConfigError([Fault(path, line, fault)])
         places = [*facts]
         numbers = tuple(places.index(fact) for fact in proof)
-        yield Story((*facts.values(),), question.strip(), fields[0], numbers)
+        stories.append(Story((*facts.values(),), question.strip(), fields[0], numbers))
+    if not stories:
+        raise UserError(f"{path}: contains no question")
+    return stories
 
 
 _PROMPT = 300  # tokens that the authors reserve for the prompt
@@ -150,7 +145,7 @@ class Babilong(Generated):
         raise UserError(f"task babilong/{self.name}: there is {more}; {unpack}")
 
     @property
-    def _stories(self) -> tuple[Story, ...]:
+    def _stories(self) -> list[Story]:
         return _read(self._file, stamp(self._file))
 
     def _chosen(self) -> list[int]:

@@ -16,12 +16,12 @@ from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.protocols import ModelSource, Positive
 from leporello.core.records import JSON, Document, Example, Span
 from leporello.tasks.long_context.templates import Generated, data_of
-from leporello.tasks.official.archives import data_directory
+from leporello.tasks.official.archives import Archive, data_directory, present
 from leporello.text.tokens import tokenizer
 
 _BOOKS_FOLDER = ("haystack", "rand_shuffle")
 _BOOKS = tuple(f"rand_book_{number}.txt" for number in range(1, 6))
-_SOURCE = "amodaresi/NoLiMa"
+_SOURCE = "https://huggingface.co/datasets/amodaresi/NoLiMa"
 _CHARACTER = "{CHAR}"
 _SEED = 42
 _DEPTHS = 26  # from the beginning to the end of a text, as in the authors' configs
@@ -91,10 +91,8 @@ class NoLiMa(Generated):
         return _tests(self._file("needlesets", f"{self.name}.json"))
 
     def _file(self, *parts: str) -> Path:
-        path = data_directory(self.data).joinpath("nolima", *parts)
-        if not path.exists():
-            raise UserError(f"task nolima: there is no {path}; get it from the hub's {_SOURCE}")
-        return path
+        path = data_directory(self.data).joinpath(self.benchmark, *parts)
+        return present(self.benchmark, [Archive(path)], _SOURCE).path
 
     def _hidden(self, book: int, needle: str, depth: float) -> tuple[str, int]:
         """Returns a part of a book with the needle at a depth, and where the needle starts."""
