@@ -34,7 +34,6 @@ class TableLine:
 class WrittenRow(Fragment):
     """A row of a table as one fragment: cells, also empty ones, with tabs between them."""
 
-    bottom: float = 0.0  # baseline of the last line
     cells: int = 1  # number of filled cells
     opens: bool = False  # whether it is the first row of its table
 
@@ -169,7 +168,7 @@ def written(groups: Iterable[Sequence[TableLine]], columns: int) -> Iterator[Wri
             text.strip("\t") if group[0].spans and filled == 1 else text,
             min(f.x0 for f in fragments), max(f.x1 for f in fragments), group[0].y,
             max(fragments, key=lambda f: len(f.text)).size, all(f.bold for f in fragments),
-            min(f.order for f in fragments), bottom=group[-1].y, cells=filled,
+            min(f.order for f in fragments), cells=filled,
         )  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """Puts fragments of a page in reading order: columns, rows, cells, paragraphs."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -8,7 +7,7 @@ from statistics import fmean, median
 
 from leporello.loaders.pdf.cells import Row, WrittenRow, joined, rows_of
 from leporello.loaders.pdf.fragments import Fragment
-from leporello.loaders.pdf.tables import tables
+from leporello.loaders.pdf.tables import with_tables
 
 _GUTTER = 0.5  # of the type's size: minimum gap between columns
 _LEAST = 2  # rows of a column
@@ -131,41 +130,20 @@ def _written(rows: Sequence[Row]) -> Iterator[PageLine]:
     pitches = [b[0].y - a[0].y for a, b in pairwise(rows)]
     pitch = median(pitches) if pitches else 0.0
     margin = min((row[0].x0 for row in rows), default=0.0)
-    start = 0
-    for is_ruled, run in groupby(rows, lambda row: WrittenRow in map(type, row)):
-        part = [*run]
-        if is_ruled:
-            for row in part:
-                opens = any(f.opens for f in row if isinstance(f, WrittenRow))
-                yield _line("\t".join(f.text for f in row), row, opens)
+    runs = ((is_ruled, [*run]) for is_ruled, run in groupby(rows, _is_table))
+    rows = [row for is_ruled, run in runs for row in (run if is_ruled else with_tables(run))]
+    is_after_table = True
+    for i, row in enumerate(rows):
+        if is_table := _is_table(row):
+            opens = any(f.opens for f in row if isinstance(f, WrittenRow))
+            yield _line("\t".join(f.text for f in row), row, opens)
         else:
-            yield from _unruled(rows, (start, start + len(part)), pitch, margin)
-        start += len(part)
+            yield _line(joined(row), row, is_after_table or _opens(rows, i, pitch, margin))
+        is_after_table = is_table
 
 
-def _unruled(
-    rows: Sequence[Row], part: tuple[int, int], pitch: float, margin: float
-) -> Iterator[PageLine]:
-    """Yields the lines of rows without drawn lines."""
-    begin, stop = part
-    by_start = tables(rows[begin:stop])
-    end = begin
-    for i in range(begin, stop):
-        if i - begin in by_start:
-            length, table = by_start[i - begin]
-            end = begin + length
-            yield from _table_lines(table)
-        if i >= end:
-            row = rows[i]
-            yield _line(joined(row), row, i == end or _opens(rows, i, pitch, margin))
-
-
-def _table_lines(table: Sequence[WrittenRow]) -> Iterator[PageLine]:
-    """Yields the rows of a table; a wide gap separates parts of it."""
-    distances = [b.y - a.bottom for a, b in pairwise(table)]
-    usual = _PITCH * max(median(distances), table[0].size) if distances else 0.0
-    for row, distance in zip(table, [math.inf, *distances], strict=True):
-        yield _line(row.text, [row], distance > usual)
+def _is_table(row: Row) -> bool:
+    return WrittenRow in map(type, row)
 
 
 def _line(text: str, row: Row, opens: bool) -> PageLine:

@@ -17,7 +17,6 @@ from leporello.loaders.pdf.cells import (
     LEADERS,
     Row,
     TableLine,
-    WrittenRow,
     grouped,
     table_line,
     written,
@@ -38,30 +37,32 @@ _CODE = re.compile(r"[;{}](?: *(?://|/\*|#).*)?$|[%\\#](?<=^.)|\\\w|\(\)(?<=[\w)
 Gap = tuple[float, float]
 
 
-def tables(rows: Sequence[Row]) -> dict[int, tuple[int, list[WrittenRow]]]:
-    """Returns the tables of a block, by the index of their first row: index after the last, rows.
+def with_tables(rows: Sequence[Row]) -> list[Row]:
+    """Replaces the rows of each table in a block by written rows.
 
     Rows are a table while they leave the same gaps free: three rows with text on both sides of one
     gap, or two rows of two gaps. All rows together give the columns. Rows from right to left have
     none.
     """
-    by_start = {}
+    replaced: list[Row] = []
+    divided = [*rows]
     end = 0
-    rows = [*rows]
-    for start, stop in _regions(rows):
-        middles = _columns(rows[start:stop])
-        if narrow := _narrow(rows[start:stop], middles):
+    for start, stop in _regions(divided):
+        middles = _columns(divided[start:stop])
+        if narrow := _narrow(divided[start:stop], middles):
             near = slice(max(start - 1, end), stop + 1)
-            rows[near] = [_divided(row, narrow) for row in rows[near]]
+            divided[near] = [_divided(row, narrow) for row in divided[near]]
             middles = sorted({*middles, *narrow})
-        first, last = _extended(rows, end, start, stop, middles)
-        lines = [_line(row, middles) for row in rows[first:last]]
+        first, last = _extended(divided, end, start, stop, middles)
+        lines = [_line(row, middles) for row in divided[first:last]]
         most = max(len(line.cells) for line in lines)
         if 2 * most <= len(middles) or _is_prose(lines):  # indentation has many left edges
             continue
+        table = [*written(grouped(lines), len(middles) + 1)]
+        table[0].opens = True
+        replaced += [*rows[end:first], *([row] for row in table)]
         end = last
-        by_start[first] = last, [*written(grouped(lines), len(middles) + 1)]
-    return by_start
+    return [*replaced, *rows[end:]]
 
 
 def _regions(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
