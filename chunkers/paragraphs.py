@@ -180,7 +180,8 @@ class Sections:
         sections = headings(document)
         top = min((section.level for section in sections), default=1)
         # A heading alone would be a chunk without content, and would still cost a read.
-        joined = {below.start for above, below in pairwise(sections) if is_bare(document, above)}
+        text = document.text
+        joined = {below.start for above, below in pairwise(sections) if is_bare(text, above, below)}
         starts = (section.start for section in sections if section.level < top + self.level)
         return [start for start in starts if start not in joined]
 

@@ -71,7 +71,7 @@ def _select(chunks: Sequence[Chunk]) -> list[Chunk]:
         """Returns the chunk's start, or the next section's if it begins with a bare heading."""
         index = bisect_right(starts, chunk.start)
         start = chunk.start
-        while 0 < index < len(starts) and is_bare(document, sections[index - 1]):
+        while 0 < index < len(starts) and is_bare(document.text, *sections[index - 1 : index + 1]):
             start = starts[index]
             index += 1
         return start

@@ -60,7 +60,8 @@ def with_tables(rows: Sequence[Row]) -> list[Row]:
             continue
         table = [*written(grouped(lines), len(middles) + 1)]
         table[0].opens = True
-        replaced += [*rows[end:first], *([row] for row in table)]
+        replaced += rows[end:first]
+        replaced.extend([row] for row in table)
         end = last
     return [*replaced, *rows[end:]]
 

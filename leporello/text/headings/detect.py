@@ -8,7 +8,6 @@ lines and indentation around them, and by consecutive numbers. docs/decisions/00
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from leporello.core.records import Document, Section
 from leporello.text.headings.labels import Label, is_name, label_of, name_of
@@ -52,18 +51,12 @@ def headings(document: Document) -> tuple[Section, ...]:
     return document.memo("headings", lambda: _headings(document))
 
 
-def is_bare(document: Document, section: Section) -> bool:
-    """Returns whether a section's heading is directly followed by its first subsection."""
-    return section in document.memo("bare headings", lambda: _bare_sections(document))
-
-
-def _bare_sections(document: Document) -> frozenset[Section]:
-    return frozenset(
-        above
-        for above, below in pairwise(headings(document))
-        if below.level > above.level
+def is_bare(text: str, above: Section, below: Section) -> bool:
+    """Returns whether only its heading is between a section's start and its first subsection."""
+    return (
+        below.level > above.level
         and below.start - above.start < len(above.title) + _MARKS
-        and _letters(document.text[above.start : below.start]) == _letters(above.title)
+        and _letters(text[above.start : below.start]) == _letters(above.title)
     )
 
 
