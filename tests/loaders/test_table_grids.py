@@ -77,7 +77,7 @@ def test_each_cell_of_a_table_is_in_its_column(name: str, grid: str) -> None:
         (f"<table><tr><td>a<td>b<tr><td>c<td><p>d<p>{'e' * 3000}</table>",
          f"a\tb\nc\n\nd\n\n{'e' * 3000}"),
         ("<table><tr><th>Y<th>Q<th>n<tr><th rowspan=3>2025<th rowspan=3>1<tr><td>a<tr><td>b",
-         "Y\tQ\tn\n2025\t1\ta\n2025\t1\tb"),
+         "Y\tQ\tn\n2025\t1\n2025\t1\ta\n2025\t1\tb"),
         ("<table><tr><td>a<td>&nbsp;<td>b<tr><td>c<td>d<td>&nbsp;</table>", "a\t\tb\nc\td\t"),
         ("<table><tr><td><pre>1\n2</pre><td>x<tr><td>3<td>y</table>", "1 2\tx\n3\ty"),
         ("<table><tr><td colspan=1000>a<td>b<tr><td>c<td>d</table>", "a\ta\tb\nc\td"),

@@ -46,7 +46,7 @@ def fields(rows: Sequence[Row], headers: int = 0) -> Iterator[tuple[int, Sequenc
     for number, texts in enumerate(texts_of):
         if number < top and len(texts) > 1:
             header.append(texts)
-        elif any(texts) and not (has_spans and _is_repeated(rows[number : number + 2])):
+        elif any(texts) and not (has_spans and not rows[number]):
             yield number, texts
         if number == top - 1 and header:
             columns = zip_longest(*header, fillvalue="")
@@ -72,15 +72,6 @@ def _continued(rows: Sequence[Row]) -> list[list[GridCell]]:
         continued.append(cells)
         above = here
     return continued
-
-
-def _is_repeated(rows: Sequence[Row]) -> bool:
-    """Returns whether the next row repeats all cells that begin in a row, and has more."""
-    cells = rows[0]
-    if not cells:
-        return True
-    below = [c for c in cells if isinstance(c, GridCell) and c.rows > 1 and len(c.text) <= _LONG]
-    return len(below) == len(cells) and len(rows) > 1 and len(rows[1]) > 0
 
 
 def _texts(grid: Sequence[Sequence[GridCell]]) -> Iterator[list[str]]:

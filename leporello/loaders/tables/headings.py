@@ -96,11 +96,9 @@ class _Head:
             return None  # years above years are values
         has_figures = any(figures.values())
         if is_strict:
-            words = [names[c] for c in columns if not self._is_merged(start, stop, c)]
             is_header = (
                 len(columns) >= max(self.usual, 2)
-                and 2 * len(words) >= len(columns)
-                and len({*words}) == len(words)
+                and len({names[c] for c in columns}) == len(columns)
                 and (has_figures or len(columns) > TWO)
             )
         else:
@@ -108,11 +106,6 @@ class _Head:
                 is_figure(row[c]) for row in below[:1] for c in columns
             )
         return HeaderRows(start, stop, names) if below and is_header else None
-
-    def _is_merged(self, start: int, stop: int, c: int) -> bool:
-        """Returns whether a column's name comes from merged cells that begin to its left."""
-        cells = ((self.rows[j][c], self.full[j][c - 1 : c + 1]) for j in range(start, stop))
-        return c > 0 and all(not cell and before == full for cell, (before, full) in cells)
 
     def _groups(self, j: int, i: int) -> bool:
         """Returns whether row `j` has words over several columns of the header row `i`."""

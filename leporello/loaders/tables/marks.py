@@ -32,7 +32,6 @@ class Marks:
     # Texts that calamine does not return, such as errors and units, by row and column
     texts: dict[tuple[int, int], str] = field(default_factory=dict)
     uncomputed: int = 0  # number of formulas without a value
-    comments: int = 0  # number of comments that are not in a part of their own
 
 
 def check_size(cells: int, path: Path) -> None:

@@ -37,7 +37,7 @@ def marks(content: bytes, path: Path) -> dict[str, Marks]:
 
 
 def _marks(sheet: bytes) -> Marks:
-    marks = Marks(comments=sheet.count(b"</office:annotation>"))
+    marks = Marks()
     row = next_row = column = columns = 0
     for element in _ELEMENT.finditer(sheet) if _MARKED.search(sheet) else ():
         kind = element[1]

@@ -38,6 +38,10 @@ _MARKS = {"xl/workbook.xml", _BINARY}
 _ODS = b"application/vnd.oasis.opendocument.spreadsheet"
 _HOW_TO_READ = "the loader {class: Sheets, hidden: true} reads it"
 _NOT_READ = "comments on cells are not read"
+_UNCOMPUTED = (
+    "formula without a value",
+    "was never computed; open the file in a spreadsheet program and save it",
+)
 _EMBEDDED = {
     r"(xl/charts/chart\d|Object \d+/content.xml)": ("chart", "only its cells are read"),
     r"(xl/media|Pictures)/": ("image", "images are not read"),
@@ -140,8 +144,10 @@ class Sheets(Format):
             or [(*start, *end) for start, end in sheet.merged_cell_ranges or ()],
             hidden=NOTHING if self.hidden else hidden,
         )
-        losses = [] if self.hidden else _hidden_cells(rows, hidden, name)
-        return replace(extracted, losses=(*losses, *_unread_cells(marks, name)))
+        losses = [] if self.hidden else [*_hidden_cells(rows, hidden, name)]
+        if marks.uncomputed:
+            losses.append(Loss(*_UNCOMPUTED, name, count=marks.uncomputed))
+        return replace(extracted, losses=(*losses,))
 
 
 def _is_damage(error: BaseException) -> bool:
@@ -179,14 +185,6 @@ def _hidden_cells(rows: list[list[str]], hidden: Hidden, name: str) -> Iterator[
         yield Loss("hidden column", _HOW_TO_READ, name, sum(map(len, texts)), count)
 
 
-def _unread_cells(marks: Marks, name: str) -> Iterator[Loss]:
-    if marks.uncomputed:
-        why = "was never computed; open the file in a spreadsheet program and save it"
-        yield Loss("formula without a value", why, name, count=marks.uncomputed)
-    if marks.comments:
-        yield Loss("comment", _NOT_READ, name, count=marks.comments)
-
-
 def _text(value: object) -> str:
     """Returns the usual spelling of a cell's value."""
     if isinstance(value, str):
@@ -215,6 +213,8 @@ def _marks(archive: ZipFile, path: Path) -> Mapping[str, Marks]:
 def _lost(archive: ZipFile) -> Iterator[Loss]:
     names = archive.namelist()
     yield from losses_of(names, _EMBEDDED)
+    if comments := read(archive, "content.xml").count(b"</office:annotation>"):
+        yield Loss("comment", _NOT_READ, count=comments)
     for pattern, kind in _TEXTS.items():
         parts = (parsed(archive.read(name)) for name in names if re.fullmatch(pattern, name))
         elements = (e for part in parts for e in part.iter("{*}t", "{*}text"))
