@@ -16,16 +16,13 @@ _WHOLE = re.compile(r"\s*-?\d{1,9}\s*", re.ASCII)
 def numeral(number: int, form: str) -> str:
     """Returns a number as text; numbers that a form does not have are decimal.
 
-    The form is its first number: `1`, `01`, `a`, `A`, `i` or `I`; `aa` and `AA` repeat letters
-    after `z`.
+    The form is its first number: `1`, `01`, `a`, `A`, `i` or `I`.
     """
     if form == "01":
         return f"{number:02}"
-    if number < 1 or form not in ("a", "A", "aa", "AA", "i", "I"):
+    if number < 1 or form not in ("a", "A", "i", "I"):
         return str(number)
-    if form in ("aa", "AA"):
-        text = letters((number - 1) % 26) * ((number - 1) // 26 + 1)
-    elif form in ("a", "A"):
+    if form in ("a", "A"):
         text = letters(number - 1)
     elif number > _MOST_ROMAN:
         return str(number)

@@ -25,9 +25,8 @@ _BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)\b")
 _NEXT_NUMBER = re.compile(r"\n[ \t]*\d+[ \t]*\n?\Z")
 # `<i>`, `<c.yellow>`, `<v Ann>`, `<00:01:02.000>`; `{\an8}`. A lone `<` or `{laughs}` is text.
 _PLACE = r"\{\\[^{}\n]*+\}"
-_WEB_MARKUP = re.compile(rf"</?[a-zA-Z][^<>\n]*>|</?[\d:.]+>|</>|{_PLACE}")
-# In SubRip other names in angle brackets are text.
-_SUBRIP_MARKUP = re.compile(
+# Other names in angle brackets are text.
+_MARKUP = re.compile(
     rf"</?(?:b|i|u|s|v|c|em|strong|font|span|lang|ruby|rt|p)(?:[\s.][^<>\n]*)?/?>|</?[\d:.]+>|</>|{_PLACE}",
     re.IGNORECASE,
 )
@@ -107,7 +106,7 @@ def _cues(text: str, web: bool) -> Iterator[tuple[str, str]]:
 def _plain(text: str, web: bool) -> str:
     """Returns the text of a cue without markup, with the names of speakers: `Ann: Hello`."""
     text = _VOICE.sub(_speaker, _LINE_BREAK.sub("\n", text))
-    text = (_WEB_MARKUP if web else _SUBRIP_MARKUP).sub("", _RUBY.sub(r"(\1)", text))
+    text = _MARKUP.sub("", _RUBY.sub(r"(\1)", text))
     # Only WebVTT has character references; in SubRip `&lt;` is the text itself.
     text = html.unescape(text) if web else text
     return "\n".join(stripped for line in text.split("\n") if (stripped := line.strip()))

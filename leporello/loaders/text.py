@@ -20,7 +20,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\
 
 _BREAK = re.compile(r"\r\n?|\n")
 # Each place is an object in memory, and a log may have millions of lines.
-_MOST = 100_000  # places of a file; larger files have several lines per place
+_MOST = 100_000  # places of a file
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,9 @@ def line_starts(text: str) -> list[int]:
 
 
 def line_places(text: str) -> tuple[Place, ...]:
-    """Returns one place per line, `line 120`; in a huge text per few lines, `lines 1–4`."""
+    """Returns one place per line, `line 120`; a huge text has no places."""
     starts = line_starts(text)
-    step = len(starts) // _MOST + 1
-    ends = [*starts[step::step], len(text)]
-    return tuple(
-        Place(f"line {n + 1}" if step == 1 else f"lines {n + 1}–{n + step}", starts[n], end)
-        for n, end in zip(range(0, len(starts), step), ends, strict=False)
-    )
+    if len(starts) > _MOST:
+        return ()
+    bounds = pairwise([*starts, len(text)])
+    return tuple(Place(f"line {n}", start, end) for n, (start, end) in enumerate(bounds, 1))

@@ -13,7 +13,7 @@ from leporello.loaders.office.parts import attribute
 
 _DEEPEST = 20  # styles that are based on each other
 _FORMS = {
-    "decimal": "1", "decimalZero": "01", "lowerLetter": "aa", "upperLetter": "AA",
+    "decimal": "1", "decimalZero": "01", "lowerLetter": "a", "upperLetter": "A",
     "lowerRoman": "i", "upperRoman": "I",
 }  # fmt: skip
 _WITHOUT_NUMBER = {"bullet", "none"}

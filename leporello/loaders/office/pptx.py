@@ -73,14 +73,13 @@ class Pptx(ArchiveFormat):
             flow.losses.append(Loss("slide", "is not in the file", place))
             return
         root = parts.root(name, "slide")
-        is_hidden = root.get("show") in ("0", "false") and not self.hidden
-        target = Flow() if is_hidden else flow
-        target.place(place)
-        _Slide(parts, target, name).write(root)
-        if is_hidden:
+        if root.get("show") in ("0", "false") and not self.hidden:
             why = "is hidden; the loader {class: Pptx, hidden: true} reads it"
-            size = len(target.extracted().text)
-            parts.losses = [Loss("hidden slide", why, place, size)]
+            size = sum(len(text.text or "") for text in root.iter("{*}t"))
+            flow.losses.append(Loss("hidden slide", why, place, size))
+            return
+        flow.place(place)
+        _Slide(parts, flow, name).write(root)
         flow.losses += (loss if loss.place else replace(loss, place=place) for loss in parts.losses)
         parts.losses = []
 
