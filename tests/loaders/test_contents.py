@@ -57,7 +57,6 @@ BOTH = (
         (f"<w:fldSimple w:instr='MERGEFIELD x'>{run('KL-4471')}</w:fldSimple>", "KL-4471"),
         (field("DATE", run("4 May 2019")), "4 May 2019"),
         (NESTED_FIELDS, "yes"),
-        (field(r"EQ \f(3,4)"), "3/4"),
         (field("FORMCHECKBOX", data=BOX.format("<w:checked/>")), "☒"),
         (field("FORMCHECKBOX", data=BOX.format("<w:default w:val='0'/>")), "☐"),
         (field("FORMDROPDOWN", data=CHOICES), "B"),

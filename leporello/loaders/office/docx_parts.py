@@ -1,6 +1,5 @@
 """Fields, rows and cells, and symbols of Word."""
 
-import re
 from collections.abc import Iterator
 
 from leporello.core.records import Loss
@@ -12,7 +11,6 @@ from leporello.loaders.office.parts import attribute, elements
 
 BOXES = {True: "☒", False: "☐"}
 _RESULT = "\0"  # in place of the instruction of a field whose result follows
-_QUOTIENT = re.compile(r"\bEQ\s+\\f\s*\(([^(),;]*)[,;]([^(),;]*)\)", re.I)
 
 
 class WordFields:
@@ -40,7 +38,10 @@ class WordFields:
         elif kind == "separate" and self._instructions:
             self._instructions[-1] = _RESULT
         elif kind == "end" and self._instructions:
-            self._write_instruction(self._instructions.pop())
+            instruction = self._instructions.pop()
+            if instruction.split()[:1] == ["EQ"]:
+                loss = Loss("formula", "is a field that is not read", "", len(instruction))
+                self._flow.losses.append(loss)
 
     def _write_form(self, field: Element) -> None:
         """Writes the value of a field of a form that has no text of its own."""
@@ -51,14 +52,6 @@ class WordFields:
             texts = [attribute(e) or "" for e in choices.iterfind("{*}listEntry")]
             chosen = whole(attribute(choices.find("{*}result")))
             self._flow.data("".join(texts[chosen : chosen + 1]))
-
-    def _write_instruction(self, instruction: str) -> None:
-        """Writes a field, if its instruction is a formula; that of a field with a result is not."""
-        if quotient := _QUOTIENT.search(instruction):
-            self._flow.data(f"{quotient[1].strip()}/{quotient[2].strip()}")
-        elif instruction.split()[:1] == ["EQ"]:
-            loss = Loss("formula", "is a field that is not read", "", len(instruction))
-            self._flow.losses.append(loss)
 
     def instruct(self, text: str) -> None:
         """Reads a part of an instruction."""

@@ -19,9 +19,8 @@ _MARKS = {"super": _UP, "sub": _DOWN, "up": _UP, "dn": _DOWN, "v": _HIDE}
 _FORMAT = re.compile(
     r"\\(super|sub|up|dn|nosupersub|v|plain)(?![a-z])(-?\d*) ?|\\.|[{}]", re.DOTALL
 )
-_ROW, _ROW_END = re.compile(r"\\trowd(?![a-z])"), re.compile(r"(\\row(?![a-z]))")
-_BREAK = re.compile(r"\\(nestcell|nestrow|par|line)(?![a-z])(?:-?\d+)? ?")
-_BREAKS = {"nestcell": " ", "nestrow": "; ", "par": " ", "line": " "}  # in cells
+_ROW = re.compile(r"\\trowd(?![a-z]).*?(?:\\row(?![a-z])|\Z)", re.S)
+_BREAK = re.compile(r"\\(?:nestcell|par|line)(?![a-z])(?:-?\d+)? ?")  # in cells
 # Rows without text, the tab after the last cell, and blanks before tabs.
 _PADDING = re.compile(r"^[ \t]*\t\n|\t$|(?<! ) +(?=\t)", re.M)
 _FRACTION = re.compile(f"(\\w?){_UP}(\\d+){_END}?([/\u2044]){_DOWN}(\\d+){_END}?")
@@ -55,12 +54,8 @@ def marked_formats(source: str) -> str:
 
 def marked_rows(source: str) -> str:
     """Returns RTF with tabs after cells, and blanks in place of paragraphs in cells."""
-    pieces = _ROW_END.split(source)
-    for number, piece in enumerate(pieces[:-1]):
-        if row := _ROW.search(piece):
-            cells = _BREAK.sub(lambda m: _BREAKS[m[1]], piece[row.start() :])
-            pieces[number] = piece[: row.start()] + cells
-    return re.sub(r"\\(?:nest)?cell(?![a-z]) ?", r"\\tab ", "".join(pieces))
+    source = _ROW.sub(lambda row: _BREAK.sub(" ", row[0].replace("\\nestrow", ";")), source)
+    return re.sub(r"\\(?:nest)?cell(?![a-z]) ?", r"\\tab ", source)
 
 
 def unmarked(text: str) -> tuple[str, list[Loss]]:
