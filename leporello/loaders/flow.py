@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import IntEnum
 from itertools import accumulate
 from operator import attrgetter, itemgetter
 from types import MappingProxyType
@@ -12,11 +13,45 @@ from typing import Any, ClassVar, TypeAlias
 from xml.etree.ElementTree import Element, TreeBuilder
 
 from leporello.core.records import Document, Loss, Place
-from leporello.loaders.elements import GAP_TEXTS, HEADINGS, LINES, LOST, PARAGRAPHS, Gap
 from leporello.loaders.figures import formula, mark_figure
 from leporello.loaders.tables.open_table import OpenTable
 from leporello.text.outline import Heading, outline
 
+
+class Gap(IntEnum):
+    """Separator before a text; the strongest requested separator is written."""
+
+    NONE = 0
+    FIGURE = 1  # separates figures only
+    SPACE = 2
+    CELL = 3
+    LINE = 4
+    PARAGRAPH = 5
+
+
+_GAP_TEXTS = ("", "", " ", "\t", "\n", "\n\n")
+_PARAGRAPHS = (
+    "address", "article", "aside", "blockquote", "dl", "fieldset", "figure", "form", "hr", "main",
+    "nav", "ul", "ol", "menu", "p", "pre", "section", "table",
+)  # fmt: skip
+_LINES = (
+    "body", "caption", "dd", "dt", "div", "figcaption", "footer", "header", "li", "option",
+    "center", "details", "dialog", "hgroup", "legend", "summary", "tbody", "tfoot", "thead", "tr",
+)  # fmt: skip
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+# Losses of elements without text.
+_LOST = {
+    "img": ("image", "has no alternative text; images are not read"),
+    "iframe": ("frame", "shows another page, which is not fetched"),
+    "frame": ("frame", "shows another page, which is not fetched"),
+    "object": ("embedded object", "is not read"),
+    "embed": ("embedded object", "is not read"),
+    "canvas": ("drawing", "is drawn by a script, which is not run"),
+    "svg": ("drawing", "only its text is read"),
+    "video": ("video", "is not read"),
+    "audio": ("sound", "is not read"),
+    "script": ("script", "is not run, and may contain the text; save the page from a browser"),
+}
 _HIDDEN = ("hidden text", "is in the file, but is not shown")
 _LITTLE = 200  # characters of a page that scripts may have been meant to fill
 _NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)(?![\w-])", re.I)
@@ -169,7 +204,7 @@ class Flow:
         # Nearly every page has scripts; only an almost empty one was meant to be filled by them.
         if len(text) >= _LITTLE:
             lost.pop("script", None)
-        losses = [Loss(*LOST[tag], count=count) for tag, count in lost.items()]
+        losses = [Loss(*_LOST[tag], count=count) for tag, count in lost.items()]
         if self._concealed:
             size = sum(self._concealed)
             losses.append(Loss(*_HIDDEN, characters=size, count=len(self._concealed)))
@@ -190,7 +225,7 @@ class Flow:
         gap = self._gap if self.pieces else _NONE_GAP
         if gap is _FIGURE_GAP and text[:1].isdigit():
             gap = _SPACE_GAP
-        self.pieces += (GAP_TEXTS[gap], text)
+        self.pieces += (_GAP_TEXTS[gap], text)
         if self._place:
             self._places.append((self._place, len(self.pieces) - 1))
             self._place = ""
@@ -308,10 +343,10 @@ class Flow:
             self._part(Gap.FIGURE)
 
     tags: ClassVar[Mapping[str, Tag]] = {
-        **dict.fromkeys(PARAGRAPHS, (Gap.PARAGRAPH, None, None)),
-        **dict.fromkeys(LINES, (Gap.LINE, None, None)),
-        **dict.fromkeys(HEADINGS, (Gap.PARAGRAPH, _start_heading, _close_heading)),
-        **dict.fromkeys(LOST, (Gap.NONE, _lose, None)),
+        **dict.fromkeys(_PARAGRAPHS, (Gap.PARAGRAPH, None, None)),
+        **dict.fromkeys(_LINES, (Gap.LINE, None, None)),
+        **dict.fromkeys(_HEADINGS, (Gap.PARAGRAPH, _start_heading, _close_heading)),
+        **dict.fromkeys(_LOST, (Gap.NONE, _lose, None)),
         **dict.fromkeys(("script", "style", "template", "rp"), (Gap.NONE, _skip, None)),
         **dict.fromkeys(("thead", "tbody", "tfoot", "tr"), (Gap.LINE, _start_rows, _end_rows)),
         **dict.fromkeys(("td", "th"), (Gap.CELL, _start_cell, None)),

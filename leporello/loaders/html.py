@@ -10,9 +10,8 @@ from typing import ClassVar
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document
-from leporello.loaders.elements import Gap
 from leporello.loaders.files import Format
-from leporello.loaders.flow import Flow, Tag
+from leporello.loaders.flow import Flow, Gap, Tag
 from leporello.loaders.numbering import Counter, whole
 from leporello.loaders.text import decoded
 from leporello.text.looks import codec_of

@@ -88,8 +88,7 @@ class Mail(Format):
 
 
 def _parsed(raw: bytes) -> EmailMessage:
-    head, _, _ = raw.partition(b"\n")
-    body = raw if not head.startswith(b"From ") else raw[len(head) + 1 :]
+    body = raw.partition(b"\n")[2] if raw.startswith(b"From ") else raw
     message = email.message_from_bytes(body, policy=_policy())
     assert isinstance(message, EmailMessage)
     return message
@@ -158,11 +157,10 @@ def _divided(
 
 def _richest(versions: Sequence[Sequence[EmailMessage]], path: Path) -> Sequence[EmailMessage]:
     """Returns the version as text, or that as HTML if the text only refers to it."""
-    is_plain = [all(p.get_content_subtype() != "html" for p in version) for version in versions]
-    if len({*is_plain}) == 1:
+    pages = [v for v in versions if any(p.get_content_subtype() == "html" for p in v)]
+    if len(pages) in (0, len(versions)):
         return versions[0]
-    plain = versions[is_plain.index(True)]
-    page = versions[len(versions) - 1 - is_plain[::-1].index(False)]
+    plain, page = next(version for version in versions if version not in pages), pages[-1]
     text = "".join(_decoded(part, path).text for part in plain)
     words = {*terms(text)}
     if len(words) > _STUB_TERMS:

@@ -12,10 +12,9 @@ from xml.etree.ElementTree import Element
 
 from leporello.core.environment.input_limits import XML_DEPTH
 from leporello.core.records import Document, Loss
-from leporello.loaders.elements import Gap
 from leporello.loaders.figures import formula
 from leporello.loaders.files import Format
-from leporello.loaders.flow import Flow, Tag
+from leporello.loaders.flow import Flow, Gap, Tag
 from leporello.loaders.html import Html
 from leporello.loaders.markup.latex_grammar import formula as latex_formula
 from leporello.loaders.numbering import Counter, whole
