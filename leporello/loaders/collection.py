@@ -246,7 +246,6 @@ def _packed(document: Document) -> Index:
     text = document.text.encode("utf-8", "surrogatepass")
     return {
         "text": np.frombuffer(text, np.uint8),
-        "sha256": document.sha256,
         "title": document.title,
         "notes": [*document.notes],
         **{
@@ -262,6 +261,4 @@ def _unpacked_document(index: Index, name: str) -> Document:
     records: Any = {
         name: tuple(kind(*values) for values in packed[name]) for name, kind in _RECORDS.items()
     }
-    document = Document(name, text, packed["title"], notes=(*packed["notes"],), **records)
-    document.memo("sha256", lambda: packed["sha256"])
-    return document
+    return Document(name, text, packed["title"], notes=(*packed["notes"],), **records)

@@ -20,9 +20,8 @@ _ALPHABET = bytes(chr(byte).isalnum() or byte in b"+/=_-" for byte in range(128)
 _SAMPLED = b"\1" * (_LEAST // _STEP)
 _RUN = r"[A-Za-z0-9+/_-]{60,}+"
 _BLOCK = re.compile(rf"{_RUN}(?:\s{{1,9}}{_RUN})*+(?:\s{{1,9}}[A-Za-z0-9+/_-]{{1,99}}=|=?)=?")
-# Base64 has 16 % digits and 41 % letters of either case; hexadecimal digits are 62 % digits.
-_DIGITS, _UPPER, _LOWER = re.compile("[0-9]"), re.compile("[A-Z]"), re.compile("[a-z]")
-_HEXADECIMAL = re.compile(r"[0-9a-fA-F\s]+")
+# Base64 has 16 % digits and 82 % letters; hexadecimal digits are 62 % digits.
+_DIGITS, _LETTERS = re.compile("[0-9]"), re.compile("[A-Za-z]")
 
 
 def without_data(extracted: Document) -> Document:
@@ -61,10 +60,8 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_encoded(run: str) -> bool:
-    digits, upper, lower = (len(kind.findall(run)) / len(run) for kind in (_DIGITS, _UPPER, _LOWER))
-    if _HEXADECIMAL.fullmatch(run):
-        return digits > 0.3 and upper + lower > 0.1  # noqa: PLR2004
-    return digits > 0.03 and min(upper, lower) > 0.1  # noqa: PLR2004
+    digits, letters = (len(kind.findall(run)) / len(run) for kind in (_DIGITS, _LETTERS))
+    return digits > 0.03 and letters > 0.1  # noqa: PLR2004
 
 
 def _moved(spans: Sequence[S], cuts: Sequence[tuple[int, int]]) -> Iterator[S]:

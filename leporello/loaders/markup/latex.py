@@ -30,7 +30,7 @@ class Latex(Format):
         begin, end = text.find("\\begin{document}"), text.find("\\end{document}")
         start = begin + len("\\begin{document}") if begin >= 0 else 0
         reader = LatexReader(text, {})
-        odd = [*reader.define()]
+        reader.define()
         for name in ("title", "author", "date"):
             if match := re.search(rf"\\{name}\s*+(?:\[[^\]\n]{{0,300}}\])?({GROUP})", text):
                 reader.read(*match.span(1))
@@ -50,11 +50,4 @@ class Latex(Format):
             Loss(what, why, "", size, furniture=True) for what, why, size in left_out if size
         )
         extracted = reader.flow.extracted()
-        note = (
-            f"commands that the file defines were replaced by their arguments: {', '.join(odd[:9])}"
-        )
-        return replace(
-            extracted,
-            losses=(*raw.losses, *extracted.losses),
-            notes=(*raw.notes, *((note,) if odd else ())),
-        )
+        return replace(extracted, losses=(*raw.losses, *extracted.losses), notes=raw.notes)

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator
 
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
@@ -36,12 +35,10 @@ class LatexReader:
         self._tables: list[LatexTable] = []  # that are open
         self._lists: list[LatexList] = []
 
-    def define(self) -> Iterator[str]:
-        """Records commands that the file defines; yields the names of those with arguments."""
+    def define(self) -> None:
+        """Records commands without arguments that the file defines."""
         for match in grammar.DEFINED.finditer(self._text):
-            if match[2] is not None:
-                yield f"\\{match[1]}"
-            elif match["body"]:
+            if match[2] is None and match["body"]:
                 inner = LatexReader(match["body"], self._commands)
                 inner.read(0, len(match["body"]))
                 self._commands[match[1]] = "".join(inner.flow.pieces)[: grammar.LONGEST]

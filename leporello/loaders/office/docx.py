@@ -11,7 +11,6 @@ from leporello.loaders.flow import Flow
 from leporello.loaders.office.archive import (
     ArchiveFormat,
     Element,
-    losses_of,
     parsed,
     title_of,
     unpacked,
@@ -21,7 +20,6 @@ from leporello.loaders.office.parts import OfficeParts
 
 _MOST_TAGS = 4_000_000  # each takes some 500 bytes of memory while it is read
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_EMBEDDED = {r"word/vbaProject": ("macro", "macros are not run")}
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,6 @@ class Docx(ArchiveFormat):
             body.write_notes()
             flow.losses += parts.losses
             flow.losses += (*_deleted(root), *_running(parts))
-            flow.losses += losses_of(archive.namelist(), _EMBEDDED)
             title = title_of(archive)
         extracted = flow.extracted()
         sections = extracted.sections

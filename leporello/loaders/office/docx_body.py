@@ -227,9 +227,6 @@ class Body:
         for row in inside(table, "tr"):
             if row.find("{*}trPr/{*}del") is not None:
                 continue
-            if is_on(row.find("{*}trPr/{*}hidden")):
-                self.flow.conceal(" ".join(t.text or "" for t in row.iter("{*}t")))
-                continue
             group = "thead" if is_on(row.find("{*}trPr/{*}tblHeader")) else "tbody"
             self.flow.start(group)
             self.flow.start("tr")

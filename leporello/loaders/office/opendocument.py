@@ -131,7 +131,6 @@ _KINDS = (b"application/vnd.oasis.opendocument.text", b"application/vnd.oasis.op
 _OBJECT = re.compile(r"Object \d+/content\.xml")
 _EMBEDDED = {
     _OBJECT.pattern: ("embedded object", "charts are not read"),
-    r"(Basic|Scripts)/.*\.(xml|py|js)": ("macro", "macros are not run"),
 }
 _HIDDEN: Mapping[str, str] = {"hidden": ""}
 

@@ -26,7 +26,6 @@ _PRESENTATION = "ppt/presentation.xml"
 _EMBEDDED = {
     r"ppt/media/.*\.(mp4|m4v|avi|mov|wmv|mp3|wav|m4a)": ("sound or video", "is not read"),
     r"ppt/comments/": ("comments", "comments on slides are not read"),
-    r"ppt/vbaProject": ("macro", "macros are not run"),
 }
 _FILE_NAME = re.compile(r"[^\s/]+\.[a-z]{3,4}", re.I)  # programs use file names as descriptions
 _FORMS = {

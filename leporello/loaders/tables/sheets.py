@@ -47,7 +47,6 @@ _EMBEDDED = {
     r"(xl/media|Pictures)/": ("image", "images are not read"),
     r"xl/embeddings/": ("embedded object", "is not read; save it as a separate file"),
     r"xl/(pivotTables)/": ("pivot table", "only its visible cells are read"),
-    r"(xl/vbaProject|Basic/.*\.xml|Scripts/)": ("macro", "macros are not run"),
 }
 _TEXTS = {
     r"xl/(threadedC|c)omments.*\.xml": ("comment", _NOT_READ),
