@@ -49,10 +49,14 @@ def has_hidden_layers(data: bytes) -> bool:
     return False
 
 
-@dataclass(slots=True)
+@dataclass
 class PageObjects:
-    """Objects of a page; sets have the addresses of text objects."""
+    """Objects of a page, and which of its text is seen; sets have the addresses of text objects.
 
+    Invisible text is read if it is the text layer of pictures, or all text of the page.
+    """
+
+    page: PdfPage
     pictures: int = 0  # number of pictures
     covered: float = 0.0  # share of the page that the pictures cover
     blank: bool = True  # whether the page is empty
@@ -67,27 +71,18 @@ class PageObjects:
         """Whether pictures cover most of the page."""
         return self.covered > _COVERED
 
-
-class Visibility:
-    """Decides which text of a page is seen.
-
-    Invisible text is read if it is the text layer of pictures, or all text of the page.
-    """
-
-    def __init__(self, page: PdfPage, objects: PageObjects) -> None:
-        # Whether all text is invisible, and is read.
-        self.is_layer = 0 < objects.texts == len(objects.invisible)
-        is_read = objects.scanned or self.is_layer
-        self._page, self._doubtful = page, objects.doubtful
-        self._hidden = set() if is_read else objects.invisible
-        self.is_certain = not self._hidden and not self._doubtful  # that all text is seen
+    @functools.cached_property
+    def hidden(self) -> set[int | None]:
+        """Invisible text that is not read."""
+        is_read = self.scanned or self.texts == len(self.invisible)
+        return set() if is_read else self.invisible
 
     def is_seen(self, characters: Characters, first: int, last: int) -> bool:
         """Returns whether a word is seen."""
         item = characters.text_object(first)
-        if item in self._hidden:
+        if item in self.hidden:
             return False
-        return item not in self._doubtful or self._has_ink(characters, first, last)
+        return item not in self.doubtful or self._has_ink(characters, first, last)
 
     def _has_ink(self, characters: Characters, first: int, last: int) -> bool:
         """Returns whether the rendered page has several colors where a word is."""
@@ -99,7 +94,7 @@ class Visibility:
         for at in (first, last):
             west, north, east, south = characters.box(at)
             for corner in ((west, south), (east, north)):
-                raw.FPDF_PageToDevice(self._page, 0, 0, width, height, 0, *corner, x, y)
+                raw.FPDF_PageToDevice(self.page, 0, 0, width, height, 0, *corner, x, y)
                 xs.append(min(max(x.value, 0), width - 1))
                 ys.append(min(max(y.value, 0), height - 1))
         part = self._picture[min(ys) : max(ys) + 1, min(xs) : max(xs) + 1]
@@ -107,7 +102,7 @@ class Visibility:
 
     @functools.cached_property
     def _picture(self) -> NDArray[np.uint8]:
-        picture = self._page.render(scale=1.0, grayscale=True, may_draw_forms=False).to_numpy()
+        picture = self.page.render(scale=1.0, grayscale=True, may_draw_forms=False).to_numpy()
         pixels: NDArray[np.uint8] = picture.reshape(picture.shape[:2])
         return pixels
 
@@ -124,7 +119,7 @@ def page_objects(page: PdfPage, area: float, layers: bool) -> PageObjects:
     bounds_of, sides = function("FPDFPageObj_GetBounds"), Floats(4)
     red, green, blue, opacity = color = [ctypes.c_uint() for _ in range(4)]
     pointers = [*map(ctypes.byref, color)]
-    objects = PageObjects()
+    objects = PageObjects(page)
     for item, kind, nested in _objects(page.raw):
         objects.blank = False
         if kind == text:

@@ -15,7 +15,7 @@ from leporello.loaders.pdf.characters import Characters
 from leporello.loaders.pdf.fragments import Fragment, turned_box
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
-from leporello.loaders.pdf.objects import Note, Visibility, page_notes, page_objects
+from leporello.loaders.pdf.objects import Note, page_notes, page_objects
 from leporello.loaders.pdf.ruled import with_rows
 from leporello.loaders.pdf.words import WordReader
 
@@ -76,12 +76,11 @@ def page_text(pdf: PdfDocument, index: int, layers: bool) -> PageText:
 def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     west, south, east, north = bounds = page.get_bbox()
     objects = page_objects(page, abs((east - west) * (north - south)) or 1.0, layers)
-    visibility = Visibility(page, objects)
     boxes = drawn.boxes(objects.paths)
     grids = drawn.grids(boxes)
     with closing(page.get_textpage()) as textpage:
         walls = drawn.Walls(grids) if grids else None
-        words = WordReader(Characters(textpage), visibility, walls)
+        words = WordReader(Characters(textpage), objects, walls)
         words.read()
     areas = [turned_box(turn, *bounds) for turn in range(5)]
     visible, counts, unseen = list[tuple[Fragment, int]](), Counter[int](), 0
@@ -107,7 +106,7 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     return PageText(
         text, top, bottom - top, words.undecodable,
         objects.pictures, objects.scanned, objects.blank and not notes,
-        invisible=visibility.is_layer and not objects.scanned,
+        invisible=0 < objects.texts == len(objects.invisible) and not objects.scanned,
         hidden=words.hidden + unseen + sum(len(note.text) for note in notes if note.hidden),
         drawings=sum(note == Note() for note in notes),
         attachments=[note.attachment for note in notes if note.attachment],

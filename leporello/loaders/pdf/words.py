@@ -21,7 +21,7 @@ from leporello.loaders.pdf.fragments import (
     fraction,
     level,
 )
-from leporello.loaders.pdf.objects import Visibility
+from leporello.loaders.pdf.objects import PageObjects
 
 if TYPE_CHECKING:
     from leporello.loaders.pdf.drawn import Walls
@@ -59,8 +59,8 @@ _INITIAL = 0.45  # of a large initial's height: the type after it
 class WordReader:
     """Collects the words of a page with as few calls of pdfium as possible."""
 
-    def __init__(self, characters: Characters, visibility: Visibility, walls: Walls | None) -> None:
-        self._characters, self._visibility, self._walls = characters, visibility, walls
+    def __init__(self, characters: Characters, objects: PageObjects, walls: Walls | None) -> None:
+        self._characters, self._objects, self._walls = characters, objects, walls
         self._text, self._odd = characters.text, _ODD.search(characters.text) is not None
         # Fragments and their directions, in multiples of 90°; 4 if slanted.
         self.fragments: list[tuple[Fragment, int]] = []
@@ -74,7 +74,8 @@ class WordReader:
         """Reads all words."""
         odd, characters = self._odd, self._characters
         text = f"{self._text}\n"  # each line has an end
-        certain, fragments, extends = self._visibility.is_certain, self.fragments, self._extends
+        fragments, extends = self.fragments, self._extends
+        is_certain = not self._objects.hidden and not self._objects.doubtful  # all text is seen
         breaks = self._breaks(text)
         broken = frozenset(breaks)
         end = turn = 0
@@ -83,7 +84,7 @@ class WordReader:
             opens = not fragments or (line_end < at and at not in broken)
             if opens or (odd and text[end - 1] in "\2\ufffe"):
                 turn = characters.turn(at)
-            if not certain and not self._visibility.is_seen(characters, at, stop - 1):
+            if not is_certain and not self._objects.is_seen(characters, at, stop - 1):
                 self.hidden += stop - at
                 continue
             word = characters.place(at, stop - 1, turn)
