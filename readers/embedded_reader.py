@@ -91,15 +91,7 @@ class Embedded(TakesCalibration):
     def read(self, inputs: Sequence[Read]) -> list[Output]:
         """Returns one output per input; scores are log odds, or log-probabilities of choices."""
         refuse_pairs(inputs)
-        groups: dict[Callable[[Sequence[Read]], list[Output]], list[int]] = {}
-        for number, read in enumerate(inputs):
-            groups.setdefault(self._method(read), []).append(number)
-        outputs = {
-            number: output
-            for method, numbers in groups.items()
-            for number, output in zip(numbers, method([inputs[n] for n in numbers]), strict=True)
-        }
-        return calibrated([outputs[n] for n in range(len(inputs))], self.calibration)
+        return calibrated([self._method(read)(read) for read in inputs], self.calibration)
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Returns the number of tokens of each text, without special tokens."""
@@ -120,7 +112,7 @@ class Embedded(TakesCalibration):
 
         return str(ModelFolder(self._part("answers")).config().get("language", ""))
 
-    def _method(self, read: Read) -> Callable[[Sequence[Read]], list[Output]]:
+    def _method(self, read: Read) -> Callable[[Read], Output]:
         """Returns the method that reads an input of this kind."""
         from leporello.readers.embedded.statements import label_order
 
@@ -134,18 +126,13 @@ class Embedded(TakesCalibration):
             return self._summarise
         return self._judge if is_statement(read.question) else self._answer
 
-    def _answer(self, inputs: Sequence[Read]) -> list[Output]:
+    def _answer(self, read: Read) -> Output:
         from leporello.readers.embedded.answers import answer_question
         from leporello.readers.embedded.rows import looked_up
 
-        outputs = []
-        for read in inputs:
-            answered = answer_question(self._encoder, read.question, _texts(read))
-            candidates = looked_up(read.question, read.passages, answered.candidates)
-            outputs.append(self._answered(read, replace(answered, candidates=candidates)))
-        return outputs
-
-    def _answered(self, read: Read, answered: Answered) -> Output:
+        answered = answer_question(self._encoder, read.question, _texts(read))
+        candidates = looked_up(read.question, read.passages, answered.candidates)
+        answered = replace(answered, candidates=candidates)
         # The odds of passages predict better whether there is an answer than the score of the best
         # candidate, which depends more on the number of passages.
         least = -math.inf if self.threshold is None else self.threshold
@@ -207,48 +194,38 @@ class Embedded(TakesCalibration):
         row = ModelFolder(self._part("answers")).config().get("confidence")
         return Confidence(**row) if row else None
 
-    def _judge_yes_no(self, inputs: Sequence[Read]) -> list[Output]:
-        """Returns yes for statements that the passages support, no for those they contradict."""
+    def _judge_yes_no(self, read: Read) -> Output:
+        """Returns yes for a statement that the passages support, no for one they contradict."""
         answers = {"Entailment": "yes", "Contradiction": "no"}
-        outputs = self._judge([replace(read, choices=()) for read in inputs])
-        return [replace(o, text=answers.get(o.text, self.unanswerable)) for o in outputs]
+        output = self._judge(replace(read, choices=()))
+        return replace(output, text=answers.get(output.text, self.unanswerable))
 
-    def _choose(self, inputs: Sequence[Read]) -> list[Output]:
-        outputs = []
-        for read in inputs:
-            choice = self._choices.choose(read.question, read.choices, _texts(read))
-            by_letter = _BY_LETTER.search(read.instruction)
-            labels = string.ascii_uppercase if by_letter else read.choices
-            outputs.append(_chosen(read, labels, choice.probabilities, choice.place))
-        return outputs
+    def _choose(self, read: Read) -> Output:
+        choice = self._choices.choose(read.question, read.choices, _texts(read))
+        labels = string.ascii_uppercase if _BY_LETTER.search(read.instruction) else read.choices
+        return _chosen(read, labels, choice.probabilities, choice.place)
 
-    def _judge(self, inputs: Sequence[Read]) -> list[Output]:
+    def _judge(self, read: Read) -> Output:
         from leporello.readers.embedded.statements import judge_claim, label_order
 
+        statement, texts = read.question, _texts(read)
         # Tasks such as contract_nli give labels as choices; a claim of a user has none.
-        is_claim = [not r.choices and not self._statements.knows(r.question) for r in inputs]
-        pairs = [(read.question, _texts(read)) for read in inputs]
-        others = [pair for pair, claim in zip(pairs, is_claim, strict=True) if not claim]
-        judged = iter(self._statements.judge(others))
-        outputs = []
-        for read, pair, claim in zip(inputs, pairs, is_claim, strict=True):
-            judgement = judge_claim(self._verdicts, *pair) if claim else next(judged)
-            labels = read.choices or _LABELS
-            order = label_order(labels) or (0, 1, 2)
-            odds = [judgement.probabilities[order.index(n)] for n in range(len(labels))]
-            outputs.append(_chosen(read, labels, odds, judgement.place))
-        return outputs
+        if read.choices or self._statements.knows(statement):
+            judgement = self._statements.judge(statement, texts)
+        else:
+            judgement = judge_claim(self._verdicts, statement, texts)
+        labels = read.choices or _LABELS
+        order = label_order(labels) or (0, 1, 2)
+        odds = [judgement.probabilities[order.index(n)] for n in range(len(labels))]
+        return _chosen(read, labels, odds, judgement.place)
 
-    def _summarise(self, inputs: Sequence[Read]) -> list[Output]:
+    def _summarise(self, read: Read) -> Output:
         from leporello.readers.embedded.summaries import text_of
 
-        outputs = []
-        for read in inputs:
-            # Hits are in the order of their scores; a summary follows the document.
-            texts = [passage_text(p) for p in sorted(read.passages, key=_place)]
-            units, score = self._summaries.select(texts, read.question, read.instruction)
-            outputs.append(Output(text_of(texts, units), score, read=spans_of(read.passages)))
-        return outputs
+        # Hits are in the order of their scores; a summary follows the document.
+        texts = [passage_text(p) for p in sorted(read.passages, key=_place)]
+        units, score = self._summaries.select(texts, read.question, read.instruction)
+        return Output(text_of(texts, units), score, read=spans_of(read.passages))
 
     def _part(self, name: str) -> Path:
         """Returns the folder of a model, in the package if `model` lacks it."""

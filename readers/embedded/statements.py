@@ -24,6 +24,7 @@ _NAMES = (
 _NEGATION = re.compile(r"\b(?:not?|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.I)
 Floats = NDArray[np.float64]
 _NEAREST = 5  # passages that are read with a claim
+_CACHED = 5000  # clauses whose scores are kept
 
 
 def label_order(choices: Sequence[str]) -> tuple[int, int, int] | None:
@@ -50,43 +51,36 @@ class StatementJudge:
         self._labels = weights["labels"].reshape(count, labels, -1)
         self._general = weights["general"].reshape(labels, -1)
         self._head = head
+        self._rows: dict[str, Floats] = {}  # scores by text of a clause
 
     def knows(self, statement: str) -> bool:
         """Returns whether a statement is in the training data."""
         return normalise(statement) in self._columns
 
-    def judge(self, statements: Sequence[tuple[str, Sequence[str]]]) -> list[Decision]:
-        """Returns probabilities of neither, support and contradiction, and the decisive clauses."""
-        clauses = [_clauses(passages) for _, passages in statements]
-        columns = [self._columns.get(normalise(statement)) for statement, _ in statements]
-        scores = self._scores(clauses, columns)
-        new = [i for i, column in enumerate(columns) if column is None]
-        judgements = {}
-        for i in new:
-            texts = [clause.text for clause in clauses[i]]
-            features, place = observed(self._head, statements[i][0], texts)
-            clause = None if place is None else clauses[i][place]
-            judgements[i] = _judgement(self._general, features, clause)
-        for i, column in enumerate(columns):
-            if column is not None:
-                pair = scores[i][:, [column, column + len(self._columns)]]
-                clause = clauses[i][int(pair.max(axis=1).argmax())] if clauses[i] else None
-                weights = self._labels[column]
-                judgements[i] = _judgement(weights, strongest(pair), clause)
-        return [judgements[i] for i in range(len(statements))]
+    def judge(self, statement: str, passages: Sequence[str]) -> Decision:
+        """Returns probabilities of neither, support and contradiction, and the decisive clause."""
+        clauses = _clauses(passages)
+        texts = [clause.text for clause in clauses]
+        column = self._columns.get(normalise(statement))
+        if column is None:
+            features, place = observed(self._head, statement, texts)
+            weights = self._general
+        else:
+            pair = self._scores(texts)[:, [column, column + len(self._columns)]]
+            features, place = strongest(pair), int(pair.max(axis=1).argmax()) if texts else None
+            weights = self._labels[column]
+        probabilities = softmax(weights[:, 0] + weights[:, 1:] @ features)
+        return Decision(probabilities, None if place is None else clauses[place])
 
-    def _scores(
-        self, clauses: Sequence[Sequence[Candidate]], columns: Sequence[int | None]
-    ) -> list[Floats]:
-        """Returns scores for and against each trained statement, (clauses, 2 x statements)."""
-        pairs = zip(clauses, columns, strict=True)
-        groups = [group if column is not None else () for group, column in pairs]
-        texts = list(dict.fromkeys(clause.text for group in groups for clause in group))
-        rows = {text: i for i, text in enumerate(texts)}
-        if not texts:
-            return [np.zeros((0, len(self._bias))) for _ in groups]
-        scores = clause_vectors(texts, self._size) @ self._clauses.T + self._bias
-        return [scores[[rows[clause.text] for clause in group]] for group in groups]
+    def _scores(self, texts: Sequence[str]) -> Floats:
+        """Returns scores for and against each trained statement, (texts, 2 x statements)."""
+        # A task has many statements on the same clauses.
+        if len(self._rows) > _CACHED:
+            self._rows.clear()
+        if new := [text for text in dict.fromkeys(texts) if text not in self._rows]:
+            vectors = clause_vectors(new, self._size)
+            self._rows |= zip(new, vectors @ self._clauses.T + self._bias, strict=True)
+        return np.array([self._rows[text] for text in texts]).reshape(-1, len(self._bias))
 
 
 def observed(head: SpanHead, statement: str, clauses: Sequence[str]) -> tuple[Floats, int | None]:
@@ -114,10 +108,6 @@ def _clauses(passages: Sequence[str], first: int = 0) -> list[Candidate]:
         for number, passage in enumerate(passages, first)
         for start, end in clause_spans(passage)
     ]
-
-
-def _judgement(weights: Floats, features: Floats, clause: Candidate | None) -> Decision:
-    return Decision(softmax(weights[:, 0] + weights[:, 1:] @ features), clause)
 
 
 def judge_claim(head: SpanHead, claim: str, passages: Sequence[str]) -> Decision:

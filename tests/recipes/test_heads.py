@@ -81,7 +81,7 @@ def test_a_judge_learns_from_contracts(contracts: Path) -> None:
     assert summary["validation"]["known_accuracy"] > summary["validation"]["known_commonest"]
     judge = StatementJudge(folder / "made/statements", PlainHead())
     for clause, label in (("Copies may be made freely.", 1), ("No copies shall be made.", 2)):
-        [judgement] = judge.judge([(HYPOTHESES["nda-1"], [clause])])
+        judgement = judge.judge(HYPOTHESES["nda-1"], [clause])
         assert int(np.argmax(judgement.probabilities)) == label
     with pytest.raises(UserError, match="--update replaces it"):
         run_recipe("statements", folder / "settings.json", folder / "made")

@@ -250,7 +250,7 @@ def _judge() -> StatementJudge:
 )
 def test_a_known_statement_is_judged_unread(judge: StatementJudge, clauses: str, best: int) -> None:
     before = "This Agreement is governed by the laws of Norway. "
-    [judgement] = judge.judge([(COPY, ["", before + clauses])])
+    judgement = judge.judge(COPY, ["", before + clauses])
     assert int(np.argmax(judgement.probabilities)) == best
     assert judge.knows(COPY)
     if best:
@@ -259,9 +259,8 @@ def test_a_known_statement_is_judged_unread(judge: StatementJudge, clauses: str,
 
 
 def test_an_unknown_statement_is_read(judge: StatementJudge) -> None:
-    stated, missing = judge.judge(
-        [("boats are old", ["The boats are old."]), ("hens fly", ["Zinc."])]
-    )
+    stated = judge.judge("boats are old", ["The boats are old."])
+    missing = judge.judge("hens fly", ["Zinc."])
     assert not judge.knows("boats are old")
     assert stated.probabilities[0] < missing.probabilities[0]
 
