@@ -70,14 +70,11 @@ class TokenBudget:
             if (replies := _fitting(answer, batch)) is None:
                 self._halve(_size(batch, self._beams))
                 return replies_by_prompt | self.read(chain.from_iterable(planned[index:]), answer)
-            self._count(batch)
+            lengths = [len(prompt.tokens) for prompt in batch]
+            padded = len(batch) * max(lengths)
+            self._counts.update(batches=1, prompt_tokens=sum(lengths), padded_tokens=padded)
             replies_by_prompt |= zip(batch, replies, strict=True)
         return replies_by_prompt
-
-    def _count(self, batch: Batch) -> None:
-        lengths = [len(prompt.tokens) for prompt in batch]
-        padded = len(lengths) * max(lengths)
-        self._counts.update(batches=1, prompt_tokens=sum(lengths), padded_tokens=padded)
 
     def _halve(self, size: int) -> None:
         self._counts["halvings"] += 1

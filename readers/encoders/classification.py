@@ -81,9 +81,9 @@ class TrainedClassifier(BatchedModel):
         names = read_config(self.model).id2label or {}
         return tuple(str(name) for _, name in sorted(names.items(), key=lambda pair: int(pair[0])))
 
-    def _encoded(self, text: str, other: str | None = None) -> Segments:
+    def _encoded(self, *texts: str) -> Segments:
         """Returns the tokens of one or two texts, with special tokens."""
-        return self._segments(self._tokenized(text, *(() if other is None else (other,))))
+        return self._segments(self._tokenized(*texts))
 
     def _tokenized(self, *texts: str, **options: Any) -> Any:  # noqa: ANN401 -- of tokenizers
         options |= {"return_token_type_ids": True, "split_special_tokens": True}
