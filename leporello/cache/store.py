@@ -53,10 +53,10 @@ _log = logging.getLogger("leporello")
 class CacheEntry:
     """A file or folder in the cache."""
 
-    # `tokens`, `chunks`, `index`, `outputs`; `layouts` for the offsets of the documents of a task;
-    # `ocr` for text recognised on a page image; `models` for a folder of converted weights;
-    # `files`, `views` and `hub` for a local copy of a remote file, of a remote run, or of a data
-    # set's file; `unpacked` for a decompressed file.
+    # `tokens`, `chunks`, `index`, `outputs`; `layouts` for the places of a task's documents, and
+    # the texts of benchmarks; `ocr` for text recognised on a page image; `models` for a folder of
+    # converted weights; `files`, `views` and `hub` for a local copy of a remote file, of a remote
+    # run, or of a data set's file; `unpacked` for a decompressed file.
     kind: str
     path: Path  # file or folder of the entry
     size: int  # size in bytes
