@@ -86,6 +86,7 @@ class Muld(Benchmark):
         question, head, fault = self._split_input(text)
         document = Document("", text[head:], parts=self._parts(text))
         references, unfit = self._references(row, document)
+        gold = _metadata(row)
         yield Example(
             # By position, since the benchmark has no ids; so the order of rows must never change.
             id=f"{self.split}-{number}",
@@ -94,7 +95,9 @@ class Muld(Benchmark):
             instruction=self.instruction,
             choices=LABELS if self.name == "character_id" else (),
             references=references,
-            metadata=OfficialPrompt(before=text[:head]).metadata() | _gold(row),
+            # Under `gold`, which stages never see, as it may contain answers.
+            metadata=OfficialPrompt(before=text[:head]).metadata()
+            | ({"gold": gold} if gold else {}),
             fault=fault or unfit,
         )
 
@@ -169,13 +172,13 @@ def _authors(output: JSON, paragraphs: int) -> tuple[tuple[str, ...], str]:
     return (listed,), ""
 
 
-def _gold(row: Mapping[str, Any]) -> dict[str, JSON]:
-    """Returns the row's metadata as `gold`, as it may contain answers."""
+def _metadata(row: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- any JSON
+    """Returns a row's metadata, which may be a text in JSON."""
     metadata = row.get("metadata")
     if isinstance(metadata, str):
         with suppress(ValueError):
-            metadata = json.loads(metadata)
-    return {"gold": metadata} if metadata else {}  # under `gold`, which stages never see
+            return json.loads(metadata)
+    return metadata
 
 
 _FAR = 3  # lines; ContraPro's `evaluate.py` reports farther antecedents together
@@ -212,7 +215,9 @@ class ContraPro(Benchmark):
         gold = outputs(row)
         english = text_of(row, "input").splitlines()
         german = list(gold) if len(gold) > 1 else "\n".join(gold).splitlines()
-        for place, annotation in enumerate(_annotations(row.get("metadata"))):
+        metadata = _metadata(row) or []
+        annotations = metadata if isinstance(metadata, list) else [metadata]
+        for place, annotation in enumerate(_objects(annotations, "metadata")):
             yield self._example(f"{self.split}-{number}-{place}", english, german, annotation)
 
     def _example(
@@ -243,17 +248,6 @@ class ContraPro(Benchmark):
             metadata={"gold": {key: entry.get(key) for key in ("src pronoun", "ref pronoun")}},
             fault=fault,
         )
-
-
-def _annotations(metadata: JSON) -> list[Mapping[str, Any]]:
-    """Returns the annotations of a row: a list or one annotation, or JSON of these."""
-    if not metadata:
-        return []
-    try:
-        value = json.loads(metadata) if isinstance(metadata, str) else metadata
-    except ValueError as error:
-        raise RowError([f"field 'metadata' is not JSON: {error}"]) from None
-    return _objects(value if isinstance(value, list) else [value], "metadata")
 
 
 def _objects(value: Any, name: str) -> list[Mapping[str, Any]]:  # noqa: ANN401 -- any JSON

@@ -67,9 +67,9 @@ def test_a_faulty_annotation_fails_alone(
 
 
 def test_metadata_of_another_form_is_refused_with_its_line(tmp_path: Path) -> None:
-    for metadata, message in (("{", "is not JSON"), ([3], "must be a list of objects")):
+    for metadata in ("{", [3]):
         put(tmp_path, metadata=metadata)
-        with pytest.raises(ConfigError, match=rf"bz2:2: field 'metadata' {message}"):
+        with pytest.raises(ConfigError, match=r"bz2:2: field .metadata. must be a list of objects"):
             list(ContraPro(data=tmp_path).examples())
 
 
