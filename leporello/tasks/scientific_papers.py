@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from leporello.core.official_prompt import OfficialPrompt
 from leporello.core.records import Document, Example
-from leporello.tasks.official.archives import Archive, zip_or_folder
+from leporello.tasks.official.archives import Archive
 from leporello.tasks.official.benchmark import Benchmark, text_of, texts_of
 
 # Splits -> names of their files.
@@ -42,7 +42,7 @@ class ScientificPapers(Benchmark):
     def _places(self, folder: Path) -> Sequence[Archive]:
         inner = f"{self.name}-dataset"
         file = f"{inner}/{SPLITS[self.split]}.txt"
-        return zip_or_folder(folder, f"{inner}.zip", file)
+        return Archive(folder / file), Archive(folder / f"{inner}.zip", (file,))
 
     def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         text = "\n".join(texts_of(row, "article_text"))

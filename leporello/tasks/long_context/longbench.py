@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 from leporello.core.protocols import MetricEntry
 from leporello.core.records import JSON, Document, Example
 from leporello.tasks.long_context.templates import data_of, metadata_of
-from leporello.tasks.official.archives import Archive, zip_or_folder
 from leporello.tasks.official.benchmark import Benchmark, one_of, text_of, texts_of
 from leporello.text import answers
 
@@ -40,16 +39,13 @@ class LongBench(Benchmark):
     benchmark: ClassVar[str] = "longbench"
     repository: ClassVar[str] = "THUDM/LongBench"
     file: ClassVar[str] = "data.zip"
+    members: ClassVar[tuple[str, ...]] = ("data/{name}.jsonl", "{name}.jsonl")
 
     @property
     def metrics(self) -> tuple[MetricEntry, ...]:
         """The official metric."""
         first_line: Mapping[str, JSON] = {"first_line": True} if "first_line" in self._data else {}
         return ({"class": "longbench", "score_by": self._data["score_by"], **first_line},)
-
-    def _places(self, folder: Path) -> Sequence[Archive]:
-        file = f"{self.name}.jsonl"
-        return zip_or_folder(folder, "data.zip", f"data/{file}", file)
 
     def _take(self, number: int, row: Mapping[str, Any]) -> Iterator[Example]:  # noqa: ARG002 -- part of `Benchmark`
         question, gold = text_of(row, "input"), texts_of(row, "answers")

@@ -114,11 +114,6 @@ def _objects(file: BufferedReader) -> Iterator[Line]:
         raise EOFError(f"line {line} is neither a flat object nor the end of the list")
 
 
-def zip_or_folder(folder: Path, zipped: str, *members: str) -> tuple[Archive, Archive]:
-    """Returns the possible archives of a split that is published in a zip: unpacked, or the zip."""
-    return Archive(folder / members[0]), Archive(folder / zipped, members)
-
-
 def check_split(task: str, split: str, splits: Sequence[str]) -> None:
     """Raises UserError if a task, such as `scrolls/qasper`, does not have a split."""
     if split not in splits:

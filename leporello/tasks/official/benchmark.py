@@ -21,13 +21,7 @@ from leporello.core.records import JSON, Document, DocumentRows, Example, Span
 from leporello.tasks.jsonl.formats import Line
 from leporello.tasks.jsonl.schema import RowError, decode
 from leporello.tasks.layouts import LaidOut, Layout, cached_layout
-from leporello.tasks.official.archives import (
-    Archive,
-    check_split,
-    data_directory,
-    present,
-    zip_or_folder,
-)
+from leporello.tasks.official.archives import Archive, check_split, data_directory, present
 
 _MOST_FAULTS = 20  # reading stops after as many
 _NOWHERE = Document("", "")
@@ -55,6 +49,8 @@ class Benchmark(LaidOut):
         benchmark: Name of the benchmark, and of its folder in the data directory.
         repository: Data set on the hub from which `fetch` downloads the files; may be empty.
         file: Path of a file in the repository, with `{name}` and `{split}` of the task.
+        members: Possible paths of a split in a zip; the first is also that of an unpacked zip, and
+            `{folder}` is the name of the zip.
         by_hand: URL for a manual download, without a repository.
     """
 
@@ -63,6 +59,7 @@ class Benchmark(LaidOut):
     benchmark: ClassVar[str]
     repository: ClassVar[str] = ""
     file: ClassVar[str]
+    members: ClassVar[tuple[str, ...]] = ("{folder}/{split}.jsonl", "{split}.jsonl")
     by_hand: ClassVar[str] = ""
 
     @property
@@ -96,12 +93,13 @@ class Benchmark(LaidOut):
         return Published(self.repository, self._file, place)
 
     def _places(self, folder: Path) -> Sequence[Archive]:
-        """Returns the possible archives of the split; a zip contains one file per split."""
+        """Returns the possible archives of the split."""
         path = folder / self._file.removeprefix("data/")
         if path.suffix != ".zip":
             return (Archive(path),)
-        split = f"{self.split}.jsonl"
-        return zip_or_folder(folder, path.name, f"{path.stem}/{split}", split)
+        fields = {"folder": path.stem, "name": getattr(self, "name", ""), "split": self.split}
+        members = tuple(member.format(**fields) for member in self.members)
+        return Archive(folder / members[0]), Archive(path, members)
 
     def _take(self, number: int, row: Mapping[str, Any]) -> Iterable[Example]:
         """Parses the row of this number from 0 into examples; none if it is not of the task.
