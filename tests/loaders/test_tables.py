@@ -386,6 +386,12 @@ def test_corrupt_and_locked_spreadsheets_of_libreoffice_are_refused() -> None:
         read(zipped(files), "a.ods")
 
 
+def test_a_locked_xls_file_is_refused() -> None:
+    data = re.sub(rb"(?s)(\x09\x08\x10\x00.{16})..", rb"\1\x2f\x00", xls(grid("a,b")), count=1)
+    with pytest.raises(UserError, match=r"a\.xls: is locked by a password"):
+        read(data, "a.xls")
+
+
 @pytest.mark.parametrize("rows", [(0, 2**31), (1, 0)])
 def test_an_xls_file_that_would_fill_the_memory_is_refused(rows: tuple[int, int]) -> None:
     data = xls(grid("Ship,Tons\nDal,7"))

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _BOOKS = ("Workbook".encode("utf-16-le"), "Book".encode("utf-16-le"))
 # Rows and columns of a sheet of an old workbook, in a record before its first row or its options.
 _EXTENT = re.compile(rb"\x00\x02\x0e\x00(.{12})..(?:\x08\x02\x10|\x2a\x00\x02)\x00", re.S)
+# The first records of an encrypted workbook: its begin, perhaps WRITEPROTECT, and FILEPASS.
+_LOCKED = re.compile(rb"\x09\x08\x10\x00.{16}(?:\x86\x00\x00\x00)?\x2f\x00", re.S)
 _OLD = Loss(
     "marks of cells",
     "hidden rows and columns of this old workbook are read; errors, units, comments and objects are"
@@ -87,6 +89,8 @@ class Sheets(Format):
         title = ""
         marks: Mapping[str, Marks] = {}
         if data.startswith(OLE):
+            if _LOCKED.search(data):
+                raise UserError(f"{path}: is locked by a password; save an open copy first")
             for extent in _EXTENT.finditer(data):
                 row, rows, column, columns = unpack("<2I2H", extent[1])
                 # calamine would take the memory, and end the process.
