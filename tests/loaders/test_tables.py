@@ -387,7 +387,7 @@ def test_corrupt_and_locked_spreadsheets_of_libreoffice_are_refused() -> None:
 
 
 def test_a_locked_xls_file_is_refused() -> None:
-    data = re.sub(rb"(?s)(\x09\x08\x10\x00.{16})..", rb"\1\x2f\x00", xls(grid("a,b")), count=1)
+    data = re.sub(rb"(?s)(\x09\x08\x10\x00.{16})..", b"\\1\x2f\x00", xls(grid("a,b")), count=1)
     with pytest.raises(UserError, match=r"a\.xls: is locked by a password"):
         read(data, "a.xls")
 
