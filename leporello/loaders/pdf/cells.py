@@ -55,8 +55,6 @@ def rows_of(fragments: Iterable[Fragment]) -> list[Row]:
 
 def _in_order(row: Row) -> Row:
     """Returns fragments of a line in reading order."""
-    if len(row) == 1:
-        return row
     backwards = reads_backwards(row)
     return sorted(row, key=lambda f: -f.x1 if backwards else f.x0)
 
@@ -174,7 +172,7 @@ def written(groups: Iterable[Sequence[TableLine]], columns: int) -> Iterator[Wri
 
 def reads_backwards(fragments: Sequence[Fragment]) -> bool:
     """Returns whether most fragments have letters that are read from right to left."""
-    text = fragments[0].text if len(fragments) == 1 else "".join([f.text for f in fragments])
+    text = "".join([f.text for f in fragments])
     if text.isascii() or not _RIGHT_TO_LEFT.search(text):
         return False
     return sum(_RIGHT_TO_LEFT.search(f.text) is not None for f in fragments) * 2 > len(fragments)
@@ -183,8 +181,6 @@ def reads_backwards(fragments: Sequence[Fragment]) -> bool:
 def joined(row: Row) -> str:
     """Returns the text of a row; raised figures and fractions touch the text before them."""
     text, last, base = row[0].text, 0, row[0]
-    if len(row) == 1:
-        return text
     for a, b in pairwise(row):
         largest = max(base.size, b.size)
         now = level(base.y - b.y, b.size, base.size)

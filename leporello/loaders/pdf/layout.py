@@ -147,8 +147,6 @@ def _is_table(row: Row) -> bool:
 
 
 def _line(text: str, row: Row, opens: bool) -> PageLine:
-    if len(row) == 1:
-        return PageLine(text, row[0].y, row[0].size, row[0].bold, opens)
     size = max(row, key=lambda f: len(f.text)).size
     y = max(row, key=lambda f: f.size).y
     return PageLine(text, y, size, all(f.bold for f in row), opens)
