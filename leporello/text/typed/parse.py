@@ -196,31 +196,20 @@ def _scalar(value: JSON, kind: Kind, schema: Mapping[str, Any]) -> JSON:
 
 
 def _from_text(text: str, kind: Kind, schema: Mapping[str, Any]) -> JSON:
-    match kind:
-        case "yes_no":
-            answer = yes_or_no(text)
-            return text if answer is None else answer
-        case "enum":
-            return _choice(text, schema.get("enum", [schema.get("const")]))
-        case "number" | "integer" | "date":
-            matches = dates(text) if kind == "date" else numbers(text)
-            values = dict.fromkeys(match.value for match in matches)
-            # Without a single value the text fails the check of its type: better than a guess.
-            return next(iter(values)) if len(values) == 1 else text
-    return text.strip() if kind == "text" else text
-
-
-def _choice(text: str, choices: Sequence[JSON]) -> JSON:
-    """Returns the choice that equals the text, or the only choice that the text mentions."""
-    normal = normalise(text)
-    for choice in choices:
-        if choice == text or normalise(as_answer(choice)) == normal:
+    """Returns the only value of a type that a text has; otherwise the text, which is invalid."""
+    if kind in ("text", "list", "object", "other"):
+        return text.strip() if kind == "text" else text
+    for choice in _choices(schema):
+        if choice == text or normalise(as_answer(choice)) == normalise(text):
             return choice
-    # Two mentioned choices may be a comparison, `not A but B`, so they give no answer.
-    mentioned = [
-        c for c in choices if re.search(rf"\b{re.escape(as_answer(c))}\b", text, re.IGNORECASE)
-    ]
-    return mentioned[0] if len(mentioned) == 1 else text
+    # Several values are no answer: two choices may be a comparison, `not A but B`.
+    values = {as_answer(found.value): found.value for found in _candidates(text, schema, schema)}
+    return next(iter(values.values())) if len(values) == 1 else text
+
+
+def _choices(schema: Mapping[str, Any]) -> Sequence[JSON]:
+    choices: Sequence[JSON] = schema.get("enum", [schema["const"]] if "const" in schema else ())
+    return choices
 
 
 def _candidates(
@@ -234,7 +223,7 @@ def _candidates(
         case "date":
             yield from dates(text)
         case "enum":
-            for choice in non_null.get("enum", ()):
+            for choice in _choices(non_null):
                 pattern = rf"\b{re.escape(as_answer(choice))}\b"
                 for match in re.finditer(pattern, text, re.IGNORECASE):
                     yield FoundValue(*match.span(), choice)
