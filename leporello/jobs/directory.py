@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -151,11 +153,14 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Locks the directory; raises UserError if another process has locked it."""
+        """Locks the directory; raises UserError with the name of a process that has locked it."""
         self._create()
-        busy = f"{self.path}: another process is running there; wait for it, or use another --out"
+        holder = self.path / ".lock.holder"  # as a locked file cannot be read on Windows
         try:
+            owner = holder.read_text(errors="replace") if holder.is_file() else "another process"
+            busy = f"{self.path}: {owner} is running there; wait for it, or use another --out"
             with locked(self.path / ".lock", busy):
+                holder.write_text(f"process {os.getpid()} on {platform.node()}")
                 yield
         except OSError as error:  # no permission, or the disk is full
             reason = error.strerror or type(error).__name__

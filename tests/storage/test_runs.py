@@ -85,7 +85,7 @@ def _run(config: Path, out: str | Path = URL, **options: Any) -> Run:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    internal = (".lock", ".remote.jsonl", LOCK)
+    internal = (".lock", ".lock.holder", ".remote.jsonl", LOCK)
     files = (file for file in folder.rglob("*") if file.is_file() and file.name not in internal)
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
