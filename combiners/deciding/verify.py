@@ -27,9 +27,9 @@ class Verify:
     """Runs another combiner, and checks each sentence of its answer against the passages read.
 
     The reader of a role decides whether the passages entail each claim: it chooses `Entailment`,
-    `Contradiction` or `Not mentioned`. A short answer is checked together with its
-    question. Choices are not checked; a note reports answers without checks. The raw answer
-    contains all claims, and the table of ways counts the results.
+    `Contradiction` or `Not mentioned`, or it classifies pairs of a passage and a claim. A short
+    answer is checked together with its question. Choices are not checked; a note reports answers
+    without checks. The raw answer contains all claims, and the table of ways counts the results.
 
     Attributes:
         combiner: Combiner whose answer is checked.
@@ -37,12 +37,15 @@ class Verify:
         unsupported: Treatment of a sentence that is not supported: `mark` or `drop`.
         threshold: Probability at or above which a claim is supported; without probabilities, the
             label decides.
+        pairs: Whether the reader gets one pair per passage, as classifiers of premise and
+            hypothesis do; one passage that entails a claim suffices.
     """
 
     combiner: Combiner
     role: Role = ANSWER
     unsupported: Literal["mark", "drop"] = "mark"
     threshold: Share = 0.5
+    pairs: bool = False
 
     def combine(self, example: Example, hits: Sequence[Hit]) -> Combination:
         """Yields the combiner's rounds, then all checks in one round."""
@@ -59,12 +62,20 @@ class Verify:
             f"{example.question} {claim}".strip() if len(claim.split()) <= _FEW else claim
             for claim in sentences[:_MOST]
         )
-        outputs = yield [Read((*passages,), c, CHECK, _LABELS, role=self.role) for c in claims]
+        checks = [self._reads(claim, [*passages]) for claim in claims]
+        outputs = iter((yield [check for group in checks for check in group]))
+        support = [max(_support(next(outputs)) for _ in group) for group in checks]
         # Without a check, the mark is the safer default.
-        support = [*map(_support, outputs), *[0.0] * (len(sentences) - len(outputs))]
+        support += [0.0] * (len(sentences) - len(checks))
         confidence = confidence_of(answer, (output for _, output in reads))
         answer = with_more(answer, confidence=confidence)
         return self._answer(answer, list(zip(sentences, support, strict=True)))
+
+    def _reads(self, claim: str, passages: Sequence[Chunk | str]) -> list[Read]:
+        if not self.pairs:
+            return [Read((*passages,), claim, CHECK, _LABELS, role=self.role)]
+        premises = [passage if isinstance(passage, str) else passage.text for passage in passages]
+        return [Read((text, claim), pair=(text, claim), role=self.role) for text in premises]
 
     def _answer(self, answer: JSON, claims: Sequence[tuple[str, float]]) -> JSON:
         decisions = [probability >= self.threshold for _, probability in claims]
@@ -83,7 +94,7 @@ class Verify:
 
 
 def _support(output: Output) -> float:
-    """Returns the probability that a claim is supported; 0 if another label is chosen."""
+    """Returns the probability that a claim is supported; 0 unless the label is `Entailment`."""
     if answer_key(output.text) != answer_key(_LABELS[0]):
         return 0.0
     return 1.0 if output.probability is None else output.probability

@@ -159,6 +159,16 @@ def _verified(combiner: Verify, example: Example, answer: str) -> object:
     return finished(combiner, constant(answer, 0.9), example, check=CHECK).value
 
 
+def test_verify_with_pairs_reads_one_pair_per_passage() -> None:
+    """Readers that compare two texts need pairs; one supporting passage is enough."""
+    checks = Verify(Stuff(), "check", pairs=True)
+    active = finished(checks, constant("red"), check=constant("entailment", 0.8))
+    pairs = [read.pair for read in _reads(active) if read.pair]
+    assert len(pairs) == len(active.hits)
+    assert {claim for _, claim in pairs} == {"What colour were the boots of the cat? red"}
+    assert active.value["way"] == ["supported"]  # type: ignore[call-overload, index]
+
+
 MISTAKES: Mapping[str, str] = {
     "{class: Cascade, steps: [Stuff]}": "a cascade needs at least two steps, got 1",
     "{class: Cascade, steps: [Stuff, Stuff], below: 1.5}": "less than or equal to 1, got 1.5",
