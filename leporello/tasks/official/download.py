@@ -84,7 +84,13 @@ def _download(published: Published, path: Path) -> None:
         # By version, so the rest of a new file is never appended to an old one.
         partial = path.with_name(f".{path.name}.{(remote.etag or '')[:16]}.part")
         _complete(url, remote, partial)
-        _check(remote, partial)
+        is_hash = _SHA256.fullmatch(remote.etag or "")
+        if is_hash and (digest := sha256(partial)) != remote.etag:
+            partial.unlink()
+            raise UserError(
+                f"{path.parent}: the downloaded file has the SHA-256 {digest} instead of"
+                f" {remote.etag} and was removed: fetch it again"
+            )
         partial.replace(path)
     for old in (lock, *path.parent.glob(f".{path.name}.*.part")):  # for an older version on the hub
         old.unlink(missing_ok=True)
@@ -107,17 +113,6 @@ def _complete(url: str, remote: HfFileMetadata, partial: Path) -> None:
             resume_size=file.tell(),
             headers=build_hf_headers(),
             expected_size=remote.size,
-        )
-
-
-def _check(remote: HfFileMetadata, partial: Path) -> None:
-    if not remote.etag or not _SHA256.fullmatch(remote.etag):
-        return
-    if (digest := sha256(partial)) != remote.etag:
-        partial.unlink()
-        raise UserError(
-            f"{partial.parent}: the downloaded file has the SHA-256 {digest} instead of"
-            f" {remote.etag} and was removed: fetch it again"
         )
 
 
