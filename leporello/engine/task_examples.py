@@ -17,7 +17,7 @@ _TEXTS = ("headers", "choices", "references")
 
 def task_errors(name: str) -> AbstractContextManager[None]:
     """Turns errors of a task into a `UserError` that names the task and the line."""
-    return user_code_errors(f"task {name!r}")
+    return user_code_errors(f"task {name!r}", GeneratorExit)  # raised if an iteration stops early
 
 
 def checked_metrics(task: Task) -> tuple[MetricEntry, ...]:

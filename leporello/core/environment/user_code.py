@@ -33,12 +33,12 @@ def describe_error(error: BaseException) -> str:
 
 
 @contextmanager
-def user_code_errors(source: str, *passed: type[Exception]) -> Generator[None]:
+def user_code_errors(source: str, *passed: type[BaseException]) -> Generator[None]:
     """Converts errors of a user's class to a `UserError` with the line of the user's code."""
     try:
         yield
     except BaseException as error:
-        if isinstance(error, (UserError, GeneratorExit, *passed)) or process.is_interrupt(error):
+        if isinstance(error, (UserError, *passed)) or process.is_interrupt(error):
             raise
         raise UserError(redact(f"{source} failed: {describe_error(error)}")) from None
 
