@@ -116,10 +116,8 @@ class Calibrated:
                 f" {type(self.reader).__name__} does not"
             )
         # Finite, since probabilities may be rounded to 0 or 1.
-        odds = (max(-_MAX_LOG_ODDS, log_odds(output.scores)) for output in outputs)
-        return [
-            (output, min(value, _MAX_LOG_ODDS)) for output, value in zip(outputs, odds, strict=True)
-        ]
+        most = _MAX_LOG_ODDS
+        return [(output, min(max(log_odds(output.scores), -most), most)) for output in outputs]
 
     def _correct(self, read: Read, output: Output, odds: float) -> Output:
         # Small models find most film reviews positive; their offset was 1.89 (decision 22).

@@ -72,7 +72,7 @@ class Classifier(TrainedClassifier):
         """Returns one output per input, in order."""
         refuse_pairs(inputs)
         self.load()
-        parts = [self._window.parts(read) if self._window else [read] for read in inputs]
+        parts = [*map(self._parts, inputs)]
         flat = [*chain.from_iterable(parts)]
         results = iter(self._classify(flat))
         return [
@@ -82,8 +82,7 @@ class Classifier(TrainedClassifier):
 
     def render(self, read: Read) -> str:
         """Returns the exact text that is classified; the parts of a split input in turn."""
-        parts = self._window.parts(read) if self._window else [read]
-        return "\n\n".join(map(self._text, parts))
+        return "\n\n".join(map(self._text, self._parts(read)))
 
     def fit(self, read: Read) -> int:
         """Returns how many leading passages fit; all, without an input window."""
@@ -101,8 +100,7 @@ class Classifier(TrainedClassifier):
     def prompts(self, read: Read) -> list[Segments]:
         """Returns a transformers model's input for each part of an input."""
         refuse_pairs([read])
-        assert self._window
-        return [self._encoded(self._text(part)) for part in self._window.parts(read)]
+        return [self._encoded(self._text(part)) for part in self._parts(read)]
 
     @cached_property
     def _ngrams(self) -> Any:  # noqa: ANN401 -- scikit-learn has no types
@@ -120,6 +118,9 @@ class Classifier(TrainedClassifier):
             return tuple(map(str, self._ngrams.classes_))
         _ = self._network  # first, since it checks that the model predicts classes
         return self.declared_labels
+
+    def _parts(self, read: Read) -> list[Read]:
+        return self._window.parts(read) if self._window else [read]
 
     def _text(self, read: Read) -> str:
         return self.separator.join(filter(None, map(passage_text, read.passages)))

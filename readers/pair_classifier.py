@@ -47,7 +47,7 @@ class PairClassifier(TrainedClassifier):
         self.load()
         if not self.is_network:
             scored = zip(self._by_style([*map(_pair, inputs)]), inputs, strict=True)
-            return [self._output(probability, read, read.pair) for probability, read in scored]
+            return [self._output(probability, read, _pair(read)) for probability, read in scored]
         fitting = [self._fitting(read) for read in inputs]
         replies, same = self._replies(prompt for prompt, _ in fitting), self._index_of_same
         return [
@@ -130,17 +130,14 @@ class PairClassifier(TrainedClassifier):
         )
         return self._segments(encoded), (first, second)
 
-    def _output(
-        self, same: float, read: Read, texts: tuple[str, str] | None, tokens: int = 0
-    ) -> Output:
-        assert read.pair
-        assert texts
+    def _output(self, same: float, read: Read, texts: tuple[str, str], tokens: int = 0) -> Output:
+        pair = _pair(read)
         return Output(
             text=LABELS[same < self.threshold],
             score=same,
             # None means all passages, which is what a reader sees unless it cuts a text.
-            read=None if texts == read.pair else _spans(read, texts),
-            cut=sum(map(len, read.pair)) - sum(map(len, texts)),
+            read=None if texts == pair else _spans(read, texts),
+            cut=sum(map(len, pair)) - sum(map(len, texts)),
             input_tokens=tokens or 0,
             probability=1 - same if same < self.threshold else same,
         )
@@ -175,10 +172,9 @@ def _pair(read: Read) -> tuple[str, str]:
 
 def _spans(read: Read, texts: tuple[str, str]) -> tuple[Span, ...] | None:
     """Returns the spans that were read, if the passages are the texts of the pair."""
-    assert read.pair
     chunks = [passage for passage in read.passages if isinstance(passage, Chunk)]
     # Other combiners may pair texts that are not slices; then no spans were read.
-    if [len(text) for text in read.pair] != [len(chunk.span) for chunk in chunks]:
+    if [len(text) for text in _pair(read)] != [len(chunk.span) for chunk in chunks]:
         return None
     return tuple(
         Span(chunk.start, chunk.start + len(text))

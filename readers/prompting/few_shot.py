@@ -34,8 +34,8 @@ class Shot(BaseModel):
     answer: _Answer
     question: str = ""
     instruction: str = ""
-    context: str | None = None
-    passages: list[str] | None = None
+    context: str = ""  # a passage before `passages`
+    passages: list[str] = []
     choices: list[str] = []
     title: str = ""
     id: str = ""
@@ -44,10 +44,7 @@ class Shot(BaseModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Shot:
-        if self.context is not None and self.passages is not None:
-            raise ValueError("has both `context` and `passages`; use one of them")
-        texts = [self.question, self.context or "", *(self.passages or ())]
-        if not any(text.strip() for text in texts):
+        if not any(text.strip() for text in (self.question, self.context, *self.passages)):
             raise ValueError("has neither question nor context")
         # A model learns the form of answers from examples, so other texts would mislead it.
         if self.choices and self.answer not in self.choices:
@@ -58,9 +55,8 @@ class Shot(BaseModel):
     @property
     def read(self) -> Read:
         """The input of the example."""
-        context = () if self.context is None else (self.context,)
         return Read(
-            tuple(self.passages or ()) or context,
+            tuple(filter(None, (self.context, *self.passages))),
             self.question,
             self.instruction,
             tuple(self.choices),

@@ -151,7 +151,6 @@ def test_a_sample_depends_on_the_seed(count: int, shots: int, seed: int, tmp_pat
         ('{"question": "Why?", "anwser": "a"}', "not permitted; did you mean 'answer'"),
         ('{"passages": ["a", 1], "answer": "a"}', "passages.1: must be a valid string"),
         ('{"context": "", "answer": "a"}', "has neither question nor context"),
-        ('{"context": "a", "passages": ["a"], "answer": "a"}', "both `context` and `passages`"),
         ('{"question": "Q", "choices": ["yes", "no"], "answer": "Yes"}',
          "answer 'Yes' is not one of the choices; did you mean 'yes'"),
         ("question: Why?", "expected value at line 1 column 1; each line must be an object"),
