@@ -183,11 +183,8 @@ def load_collection(
         try:
             documents.append(_document(source, cache, loader))
             size += len(documents[-1].text)
-        except Exception as error:  # a format's library fails on a broken file
-            kind = (
-                "" if isinstance(error, UserError) else f"{source.path}: {type(error).__name__}: "
-            )
-            files.losses.append(Loss(UNREADABLE, f"{kind}{error}", source.name))
+        except UserError as error:
+            files.losses.append(Loss(UNREADABLE, str(error), source.name))
         if size > LARGEST:
             raise UserError(
                 f"{_title(paths)}: is larger than {LARGEST // 2**20} MiB of text, the limit of a"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from leporello.core.errors import UserError
 from leporello.core.records import Document, Loss, Place
@@ -15,10 +15,6 @@ from leporello.loaders.text import Markdown, decoded
 from leporello.text.outline import joined
 
 _GROWTH, _LEAST = 64, 2**20  # how many times as long as the file its text may be; characters
-
-
-class _Pairs(list[tuple[str, object]]):
-    """An object's members in order, including duplicate names."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +59,14 @@ class Json(Format):
 
 
 def _read(text: str) -> object:
-    return json.loads(text, parse_int=str, parse_float=str, object_pairs_hook=_Pairs)
+    value: object = json.loads(text, parse_int=str, parse_float=str)
+    return value
 
 
 def _parts(value: object) -> list[tuple[str, object]]:
     """Returns the outermost members with their names; a scalar has an empty name."""
-    if isinstance(value, _Pairs):
-        return [*value]
+    if isinstance(value, dict):
+        return [*value.items()]
     if isinstance(value, list):
         return [(f"[{i}]", item) for i, item in enumerate(value)]
     return [("", value)]
@@ -80,13 +77,9 @@ def _leaves(value: object, where: str) -> Iterator[tuple[str, str]]:
     waiting = [(where, value)]  # a stack: files nest deeper than Python calls
     while waiting:
         where, value = waiting.pop()
-        if isinstance(value, list) and value:
-            is_object = isinstance(value, _Pairs)
-            inner = cast("list[tuple[str, object]]", value if is_object else _parts(value))
-            dot = "." if is_object and where else ""
-            waiting += ((f"{where}{dot}{name}", item) for name, item in reversed(inner))
-        elif isinstance(value, _Pairs):
-            yield where, "{}"
+        if isinstance(value, (dict, list)) and value:
+            dot = "." if isinstance(value, dict) and where else ""
+            waiting += ((f"{where}{dot}{name}", item) for name, item in reversed(_parts(value)))
         else:
             yield where, value if isinstance(value, str) else json.dumps(value)
 

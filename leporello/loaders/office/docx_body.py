@@ -180,15 +180,13 @@ class Body:
 
     def _write_drawing(self, drawing: Element) -> None:
         """Writes the description of a picture, and later the text, chart or diagram in it."""
-        for element in drawing.iter("{*}pic", "{*}imagedata", "{*}textpath", *_CONTENTS):
+        for element in drawing.iter("{*}pic", "{*}imagedata", *_CONTENTS):
             name = local_name(str(element.tag))
             around = takewhile(lambda e: e is not drawing, element.iterancestors())
             outer = [local_name(str(e.tag)) for e in around]
             if "Fallback" in outer or "txbxContent" in outer:
                 continue  # repeats its alternative, or is written with the text box
-            if name == "textpath":
-                self.flow.data(attribute(element, "string") or "")
-            elif f"{{*}}{name}" in _CONTENTS:
+            if f"{{*}}{name}" in _CONTENTS:
                 self._postpone(element)
             else:
                 about = next(drawing.iter("{*}docPr"), None)

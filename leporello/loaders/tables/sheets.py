@@ -179,13 +179,12 @@ def _numbers(ranges: Iterable[range], end: int) -> set[int]:
 
 
 def _hidden_cells(rows: list[list[str]], hidden: Hidden, name: str) -> Iterator[Loss]:
-    texts = ["".join(rows[n]) for n in hidden[0]]
-    if count := sum(map(bool, texts)):
-        yield Loss("hidden row", _HOW_TO_READ, name, sum(map(len, texts)), count)
     shown = [row for n, row in enumerate(rows) if n not in hidden[0]] if hidden[1] else []
-    texts = ["".join(chain(*(row[n : n + 1] for row in shown))) for n in hidden[1]]
-    if count := sum(map(bool, texts)):
-        yield Loss("hidden column", _HOW_TO_READ, name, sum(map(len, texts)), count)
+    columns = ["".join(chain(*(row[n : n + 1] for row in shown))) for n in hidden[1]]
+    texts = {"hidden row": ["".join(rows[n]) for n in hidden[0]], "hidden column": columns}
+    for what, lost in texts.items():
+        if count := sum(map(bool, lost)):
+            yield Loss(what, _HOW_TO_READ, name, sum(map(len, lost)), count)
 
 
 def _text(value: object) -> str:
