@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from leporello.core.errors import UserError
 from leporello.core.records import Document
 from leporello.loaders.files import Format
 from leporello.loaders.flow import Flow, Gap, Tag
@@ -168,7 +167,7 @@ class Html(Format):
             target=page,  # type: ignore[arg-type]  # its stubs ask for more than lxml
             huge_tree=True,  # otherwise text that is nested too deep is lost
         )
-        raw = decoded(data, path, self.encoding or _charset(data, path), "Html")
+        raw = decoded(data, path, self.encoding or _charset(data), "Html")
         # lxml raises an error for an empty page.
         parser.feed(raw.text or " ")
         parser.close()
@@ -176,7 +175,7 @@ class Html(Format):
         return replace(page.extracted(), notes=raw.notes)
 
 
-def _charset(data: bytes, path: Path) -> str:
+def _charset(data: bytes) -> str:
     declared = _DECLARED.search(data, 0, _DECLARED_WITHIN)
     if not declared:
         return ""
@@ -184,9 +183,6 @@ def _charset(data: bytes, path: Path) -> str:
     try:
         codec = codec_of(name)
     except LookupError:
-        raise UserError(
-            f"{path}: declares the charset {name!r}, which is unknown; convert the file to UTF-8"
-            " and correct its <meta charset>"
-        ) from None
+        return ""
     # A file whose declaration reads as ASCII cannot be UTF-16.
     return "utf-8" if codec.startswith("utf-16") else codec

@@ -53,11 +53,10 @@ def is_bomb(size: int, packed: int) -> bool:
     return size > min(LARGEST, max(_BOMB[0], _BOMB[1] * packed))
 
 
-def unpacked(data: bytes, path: Path, *, is_tested: bool = True) -> zipfile.ZipFile:
-    """Opens an archive, and checks that its members are intact and not too large.
+def unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
+    """Opens an archive; raises UserError if it is corrupt, locked, or would grow too large.
 
-    Unless `is_tested`, reading a corrupt member raises `BadZipFile`, so that other members can be
-    read. Raises UserError if the archive is corrupt, locked, or would grow beyond the limit.
+    Reading a corrupt member raises `BadZipFile`, so that other members can be read.
     """
     try:
         _check_entries(data)
@@ -70,11 +69,8 @@ def unpacked(data: bytes, path: Path, *, is_tested: bool = True) -> zipfile.ZipF
         manifest = read(archive, "META-INF/manifest.xml")
         if any(i.flag_bits & 1 for i in archive.infolist()) or b":encryption-data" in manifest:
             raise UserError(f"{path}: is locked by a password; save an open copy first")
-        broken = archive.testzip() if is_tested else None  # unpacks at most the declared size
     except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError) as error:
         raise UserError(f"{path}: is corrupt or incomplete ({error}); download it again") from None
-    if broken:
-        raise UserError(f"{path}: is corrupt in {broken}; download it again")
     return archive
 
 

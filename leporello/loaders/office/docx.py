@@ -34,7 +34,7 @@ class Docx(ArchiveFormat):
 
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the text, with notes and comments at the end."""
-        with unpacked(data, path, is_tested=False) as archive:
+        with unpacked(data, path) as archive:
             source = archive.read("word/document.xml")
             if (tags := source.count(b"<w:")) > _MOST_TAGS:
                 raise UserError(f"{path}: has {tags:,} elements, too many; divide it")

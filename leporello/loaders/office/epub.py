@@ -29,7 +29,7 @@ class Epub(ArchiveFormat):
 
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the chapters' text; places are named `chapter 3`, counted from the first file."""
-        with unpacked(data, path, is_tested=False) as archive:
+        with unpacked(data, path) as archive:
             locked = parsed(read(archive, "META-INF/encryption.xml"))
             if {e.get("Algorithm") for e in locked.iter("{*}EncryptionMethod")} - _OF_FONTS:
                 raise UserError(

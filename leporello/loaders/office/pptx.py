@@ -53,7 +53,7 @@ class Pptx(ArchiveFormat):
     def extract(self, data: bytes, path: Path) -> Document:
         """Returns the slides' texts; places are named `slide 3`."""
         flow = Flow()
-        with unpacked(data, path, is_tested=False) as archive:
+        with unpacked(data, path) as archive:
             parts = OfficeParts(archive)
             shown = parsed(archive.read(_PRESENTATION))
             targets = parts.targets(_PRESENTATION)
