@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import zip_longest
 
 from leporello.core.records import Loss
 from leporello.loaders.flow import Flow
@@ -108,21 +109,17 @@ def write_chart(root: Element, flow: Flow) -> None:
     """Writes the title of a chart of any kind, and its data as a table per set of categories."""
     title = root.find("{*}chart/{*}title")
     flow.element("p", "" if title is None else _text(title))
-    tables: dict[tuple[str, ...], list[tuple[str, list[str]]]] = {}
+    tables: dict[tuple[str, ...], list[list[str]]] = {}  # columns, by their categories
     for series in root.iter("{*}ser"):
-        categories, values = (
-            _points(series, *names) for names in (("cat", "xVal"), ("val", "yVal"))
-        )
+        labels, values = _points(series, "cat", "xVal"), _points(series, "val", "yVal")
         name = _points(series, "tx")[:1] or [series.findtext("{*}tx/{*}v") or ""]
-        tables.setdefault((*categories,), []).append((name[0], values))
-    for labels, columns in tables.items():
-        count = max((len(labels), *(len(values) for _, values in columns)))
-        fields = [["", *labels], *([name, *values] for name, values in columns)]
+        tables.setdefault((*labels,), [["", *labels]]).append([*name, *values])
+    for columns in tables.values():
         flow.start("table")
-        for i in range(count + 1):
+        for row in zip_longest(*columns, fillvalue=""):
             flow.start("tr")
-            for field in fields:
-                flow.element("td", field[i] if i < len(field) else "")
+            for text in row:
+                flow.element("td", text)
             flow.end("tr")
         flow.end("table")
 
@@ -132,18 +129,13 @@ def _points(series: Element, *names: str) -> list[str]:
     source = next((e for name in names if (e := series.find(f"{{*}}{name}")) is not None), None)
     if source is None:
         return []
-    # Of several levels of categories, the innermost is the first.
-    points = _values(next(source.iter("{*}lvl"), source))
-    return [points.get(i, "") for i in range(max(points, default=-1) + 1)]
-
-
-def _values(level: Element) -> dict[int, str]:
     points = {}
-    for point in level.iter("{*}pt"):
+    # Of several levels of categories, the innermost is the first.
+    for point in next(source.iter("{*}lvl"), source).iter("{*}pt"):
         index = whole(attribute(point, "idx"), -1)
         if 0 <= index < _MOST_POINTS:
             points[index] = _number(" ".join((point.findtext("{*}v") or "").split()))
-    return points
+    return [points.get(i, "") for i in range(max(points, default=-1) + 1)]
 
 
 def _number(text: str) -> str:
