@@ -46,7 +46,7 @@ class Splits:
     def check(self) -> None:
         """Raises UserError if data are missing or damaged, or a metric is invalid."""
         if self.validation is not None:
-            metrics_of(checked_metrics(self.validation))
+            _ = self.headline
             self.validation.fingerprint()
         with task_errors(self.task.name):
             self.train.fingerprint()
@@ -54,8 +54,9 @@ class Splits:
     @cached_property
     def headline(self) -> str:
         """Name of the score of the task's first metric; empty without metric or validation."""
-        source = self.validation
-        metrics = metrics_of(checked_metrics(source)) if source is not None else {}
+        if self.validation is None:
+            return ""
+        metrics = metrics_of(self.task.metrics or checked_metrics(self.validation))
         return next((metric.headline for metric in metrics.values()), "")
 
     def score(self, result: Result) -> float:
