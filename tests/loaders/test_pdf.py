@@ -130,6 +130,26 @@ def test_turned_pages_are_read(angle: int) -> None:
     assert read(pdf([draw])).text == "line 0\nline 1\nline 2"
 
 
+def test_turned_heads_of_columns_are_a_row_of_the_table() -> None:
+    rows = [
+        ["Port", "Ships", "Fee", "Depth"],
+        *([name, *"12", "33"] for name in ("Riga", "Memel", "Libau")),
+    ]
+
+    def draw(canvas: Canvas) -> None:
+        for j, head in enumerate(rows[0]):
+            canvas.saveState()
+            canvas.translate(80 + 90 * j, 600)
+            canvas.rotate(90)
+            canvas.drawString(0, 0, head)
+            canvas.restoreState()
+        for i, row in enumerate(rows[1:]):
+            for j, cell in enumerate(row):
+                canvas.drawString(72 + 90 * j, 586 - 14 * i, cell)
+
+    assert rows_of(read(pdf([draw]))) == rows
+
+
 def test_hyphenated_words_are_joined() -> None:
     """A hyphen is removed if the joined word is known or a part is not, also across pages."""
     lines = "an imple-|mentation of well-|known methods is|known as well. DNA-|binding re-"
@@ -231,6 +251,15 @@ def test_empty_cells_keep_their_place(rows: list[list[str]], align: str, grid: f
     style = ("ALIGN", (1, 0), (-1, -1), align), ("GRID", (0, 0), (-1, -1), grid, (0, 0, 0))
     document = read(pdf([table(rows, *style)]))
     assert rows_of(document) == rows
+
+
+def test_a_table_that_is_drawn_by_columns_has_rows() -> None:
+    """Cells with figures are not columns of text, even if the file has the columns in turn."""
+    cells = [
+        (72 + 90 * column, 200 + 14 * i, row[column])
+        for column in range(4) for i, row in enumerate(PORTS) if row[column]
+    ]  # fmt: skip
+    assert rows_of(read(pdf([texts(*cells)]))) == PORTS
 
 
 @pytest.mark.parametrize("place", ["TOP", "MIDDLE", "BOTTOM"])

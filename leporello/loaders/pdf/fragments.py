@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leporello.loaders.figures import raised
 
 SLANTED = 4  # direction of text in other angles than multiples of 90°
+_HEADS = 3  # turned texts that end at one height
 
 
 @dataclass(slots=True)
@@ -35,6 +36,34 @@ def turned_box(
     """Returns beginning, top, end and bottom of a box along lines of text."""
     (a, b), (c, d) = turned(turn, west, south), turned(turn, east, north)
     return min(a, c), min(b, d), max(a, c), max(b, d)
+
+
+def upright(fragments: Sequence[tuple[Fragment, int]], main: int) -> list[tuple[Fragment, int]]:
+    """Returns fragments with turned heads of columns placed in the line where they end.
+
+    Single characters of a turned page have no direction of their own, and are placed likewise.
+    """
+    across = [(f, turn) for f, turn in fragments if turn < SLANTED and (turn - main) % 2]
+    if not across:
+        return [*fragments]
+    placed = {id(f): _placed(f, turn, main) for f, turn in across}
+    ends = [f.y for f in placed.values()]
+    heads = {
+        key: f for key, f in placed.items() if sum(abs(f.y - y) < f.size for y in ends) >= _HEADS
+    }
+    return [(heads[id(f)], main) if id(f) in heads else (f, turn) for f, turn in fragments]
+
+
+def _placed(fragment: Fragment, turn: int, main: int) -> Fragment:
+    """Returns a turned fragment as it is seen in the main direction."""
+    corners = (fragment.x0, fragment.y), (fragment.x1, fragment.y - fragment.size)
+    (a, c), (b, d) = (turned(main, *_unturned(turn, *corner)) for corner in corners)
+    return replace(fragment, x0=min(a, b), x1=max(a, b), y=max(c, d), gaps=())
+
+
+def _unturned(turn: int, along: float, across: float) -> tuple[float, float]:
+    """Returns the point of a page at a position along and across lines of text."""
+    return ((along, -across), (across, along), (-along, across), (-across, -along))[turn]
 
 
 _RAISED = 0.12  # of a glyph's height: smaller distances from the baseline are within a line

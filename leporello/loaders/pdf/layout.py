@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import fmean, median
 
-from leporello.loaders.pdf.cells import Row, WrittenRow, joined, rows_of
+from leporello.loaders.pdf.cells import Row, WrittenRow, figures_in, joined, rows_of
 from leporello.loaders.pdf.fragments import Fragment
 from leporello.loaders.pdf.tables import with_tables
 
@@ -13,6 +13,7 @@ _GUTTER = 0.5  # of the type's size: minimum gap between columns
 _LEAST = 2  # rows of a column
 _TRIED = 12  # gutters that are tried
 _COLUMNS = 6  # depth of nested splits of a page
+_APART, _FIGURES = 0.4, 0.2  # pairs of cells, and figures, in a table that is drawn by columns
 _PITCH = 1.35  # of the usual distance of lines: larger distances separate paragraphs
 _LOOSE = 2.0  # times the type's size: maximum distance of lines in a paragraph
 _INDENT = 0.8  # of the type's size: indentation of a paragraph's first line
@@ -108,7 +109,21 @@ def _are_columns(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:
     """
     if min(len(rows_of(first)), len(rows_of(second))) < _LEAST:
         return False
-    return _in_turn(first, second) or (_is_prose(first) and _is_prose(second))
+    if _in_turn(first, second):
+        return not _is_drawn_by_columns([*first, *second])
+    return _is_prose(first) and _is_prose(second)
+
+
+def _is_drawn_by_columns(fragments: Sequence[Fragment]) -> bool:
+    """Returns whether the cells of a table with figures are in the file column by column."""
+    pairs = [pair for row in rows_of(fragments) for pair in pairwise(row)]
+    apart = sum(abs(b.order - a.order) > 1 for a, b in pairs)
+    figures = figures_in(f.text for f in fragments)
+    return (
+        apart > _APART * len(fragments)
+        and apart == len(pairs)
+        and figures > _FIGURES * len(fragments)
+    )
 
 
 def _in_turn(first: Sequence[Fragment], second: Sequence[Fragment]) -> bool:

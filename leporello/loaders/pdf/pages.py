@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from leporello.core.records import Loss
 from leporello.loaders.pdf import drawn
 from leporello.loaders.pdf.characters import Characters
-from leporello.loaders.pdf.fragments import Fragment, turned_box
+from leporello.loaders.pdf.fragments import Fragment, turned_box, upright
 from leporello.loaders.pdf.furniture import furniture
 from leporello.loaders.pdf.layout import PageLine, lines
 from leporello.loaders.pdf.objects import Note, page_notes, page_objects
@@ -94,6 +94,7 @@ def _read(pdf: PdfDocument, page: PdfPage, layers: bool) -> PageText:
     _, top, _, bottom = areas[main]
     if main:
         grids = drawn.grids([turned_box(main, w, -s, e, -n) for w, n, e, s in boxes])
+    visible = upright(visible, main)
     fragments = with_rows([f for f, turn in visible if turn == main], grids)
     for fragment in fragments:
         fragment.y -= top
