@@ -21,17 +21,23 @@ _OLD = (
     *("tis-620", "cp874", *(f"cp{1250 + n}" for n in range(9)), "gb18030", "big5", "big5hkscs"),
     *("cp932", "euc-jp", "iso-2022-jp", "cp949", "cp437", "cp850", "cp852"),
 )
-# Browsers read files of these encodings with one that has more characters
+# Python's codecs of the names that files declare. Browsers read the first group with an encoding
+# that has more characters, and Python and chardet lack the others
 # (https://encoding.spec.whatwg.org/#names-and-labels).
 _MEANT = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874",
     "tis-620": "cp874", "gb2312": "gb18030", "gbk": "gb18030", "big5": "big5hkscs",
     "shift_jis": "cp932", "shift_jis_2004": "cp932", "euc_jis_2004": "euc_jp", "euc_kr": "cp949",
 }  # fmt: skip
+_LACKING = {
+    **dict.fromkeys(("unicode", "csunicode", "ucs-2", "iso-10646-ucs-2"), "utf-16-le"),
+    "unicodefeff": "utf-16-le", "unicodefffe": "utf-16-be", "mac-ukrainian": "mac_cyrillic",
+}  # fmt: skip
 _SHOWN = {
     "ISO8859": "ISO-8859", "ISO2022": "ISO-2022", "MAC-ROMAN": "MACINTOSH", "-LE": "LE",
     "-BE": "BE",
 }  # fmt: skip
+_ISO = re.compile(r"(?:cs)?iso-?8859-?(\d+)(?:-?[ei])?")  # `iso88592`, `iso-8859-8-i`
 _SAMPLE = 2**16  # bytes that are examined
 _LINES = 2**14  # bytes of lines that are examined: chardet takes 2 ms per KiB
 _BEFORE = 200  # bytes that are examined before the first byte beyond ASCII of a line
@@ -46,6 +52,12 @@ _ODD = regex.compile(
     r"\p{L}[^\p{L}\p{M}\p{N}\s\0-\x7f’·]\p{L}|\p{Ll}\p{Lu}|[\x80-\x9f\N{REPLACEMENT CHARACTER}]"
 )
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
+_SHORTEST = 4  # bytes of UTF-16 that its zeros identify
+# UTF-16 of scripts without letters below U+0100 has zeros only in blanks, and may be valid UTF-8.
+_CONTROLS = bytes({*range(0x20)} - {*b"\t\n\f\r"})
+_FAR = re.compile(
+    r"[ -~\u0370-\u06ff\u0e00-\u0e7f\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef\s]"
+)
 
 _WORD = re.compile(r"[^\W\d_]+")
 # Common in English, rare in related languages (`in`, `is`, `of`, `was` are also Dutch or German).
@@ -72,7 +84,9 @@ def codec_of(label: str) -> str:
     except LookupError:
         from chardet.registry import lookup_encoding
 
-        codec = codecs.lookup(lookup_encoding(name) or name).name
+        iso, plain = _ISO.fullmatch(name), name.removeprefix("x-").removeprefix("x-")
+        standard = f"iso8859-{iso[1]}" if iso else _LACKING.get(plain) or lookup_encoding(plain)
+        codec = codecs.lookup(standard or plain).name
     b"a".decode(codec, "ignore")  # raises for codecs that are not of text, such as `hex`
     return _MEANT.get(codec, codec)
 
@@ -96,7 +110,7 @@ def guessed_encoding(data: bytes) -> str:
 
     Empty for UTF-8, even with faults: valid UTF-8 sequences are rare in other encodings.
     """
-    if b"\0" in data[:_SAMPLE] and (wide := _wide(data[:_SAMPLE])):
+    if wide := _wide(data[:_SAMPLE]):
         return wide
     try:
         data.decode()
@@ -105,22 +119,47 @@ def guessed_encoding(data: bytes) -> str:
         # A file cut within a character, or with one bad byte, is still UTF-8.
         text = sample.decode("utf-8", "replace")
         broken, beyond_ascii = text.count(_REPLACED), sum(c > "\x7f" for c in text)
-        return "" if beyond_ascii > _MOSTLY * broken else _old(sample) or "cp1252"
+        return "" if beyond_ascii > _MOSTLY * broken else _old(sample) or _far(data) or "cp1252"
+    head = data[:_SAMPLE]
+    if len(head.translate(None, _CONTROLS)) < len(head) * 0.9:
+        return _far(data)
     # Much slower for two bytes than for the first of them, which few texts have.
     at = data.find(_ESCAPES, at) if (at := data.find(_ESCAPES[:1])) >= 0 else -1
     return "" if at < 0 else _old(data[data.rfind(b"\n", 0, at) + 1 :][:_LINES])
 
 
 def _wide(head: bytes) -> str:
-    """Returns which UTF-16 or UTF-32 without a mark bytes are in; empty if neither."""
-    from chardet import detect
-
-    name = detect(head)["encoding"] or ""
-    if not name.startswith(("utf-16", "utf-32")):
+    """Returns which UTF-16 or UTF-32 bytes are in, by the positions of zeros; empty if neither."""
+    head = head[: len(head) // 4 * 4] if len(head) > _SHORTEST else head
+    zeros = [head[i::4].count(0) * 4 > len(head) * 0.9 for i in range(4)]
+    # The two high bytes of a character are zero; of Latin letters, a third one too.
+    if (zeros[2] and zeros[3]) != (zeros[0] and zeros[1]):
+        wide = "utf-32-le" if zeros[3] else "utf-32-be"
+        return wide if _is_clean(head.decode(wide, "replace")) else ""
+    counts = {"utf-16-be": head[::2].count(0), "utf-16-le": head[1::2].count(0)}
+    (_, fewer), (name, most) = sorted(counts.items(), key=lambda item: item[1])
+    if len(head) < _SHORTEST or not most or fewer * 20 > most:
         return ""
-    text = head.decode(name, "replace")  # chardet takes small pictures for Chinese
+    try:
+        head.decode()
+        share = 5
+    except UnicodeDecodeError:  # a text with few Latin letters has few zeros
+        share = 200
+    return name if most * share > len(head) and _is_clean(head.decode(name, "replace")) else ""
+
+
+def _is_clean(text: str) -> bool:
     unprintable = sum(not (c.isprintable() or c.isspace()) or c == _REPLACED for c in text)
-    return name if unprintable * 100 < len(text) else ""
+    return unprintable * 100 < len(text)
+
+
+def _far(data: bytes) -> str:
+    """Returns which UTF-16 bytes of a script beyond Latin are in; empty if neither."""
+    head = data[: len(data) // 2 * 2][:_SAMPLE] if len(data) > _FEWEST else b""
+    texts = {name: head.decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
+    shares = {name: len(_FAR.findall(text)) / len(text) for name, text in texts.items() if text}
+    best = max(shares, key=lambda name: shares[name], default="")
+    return best if best and shares[best] > 0.9 and _is_clean(texts[best]) else ""  # noqa: PLR2004
 
 
 def _beyond_ascii(data: bytes) -> bytes:

@@ -35,16 +35,16 @@ TEXTS = {
     "Danish": "Nøglen har fru Sørensen, og skibet ligger ved kajen. Børnene legede på engen.",
 }
 _WEST, _CENTRAL = ["cp1252", "macintosh", "cp850"], ["cp1250", "iso8859-2", "cp852"]
-_BALTIC = ["cp1257", "iso8859-13"]
+_BALTIC, _WIDE = ["cp1257", "iso8859-13"], ["utf-16-le", "utf-16-be"]
 ENCODINGS = {
     **dict.fromkeys(("Polish", "Czech", "Hungarian"), _CENTRAL), "Croatian": _CENTRAL[:2],
     "Russian": ["cp1251", "koi8-r", "iso8859-5", "cp866", "mac-cyrillic", "utf-16-le"],
     "Ukrainian": ["cp1251", "koi8-u", "iso8859-5"], "Bulgarian": ["cp1251", "iso8859-5"],
     "Greek": ["cp1253", "iso8859-7"], "Turkish": ["cp1254"], "Hebrew": ["cp1255", "iso8859-8"],
     "Arabic": ["cp1256", "iso8859-6", "utf-32-le"], "Lithuanian": _BALTIC, "Latvian": _BALTIC,
-    "Estonian": _BALTIC[:1], "Thai": ["cp874", "tis-620"],
-    "Japanese": ["cp932", "euc-jp", "iso-2022-jp", "utf-32-be"],
-    "Chinese": ["gb18030", "gbk"], "Taiwanese": ["big5"],
+    "Estonian": _BALTIC[:1], "Thai": ["cp874", "tis-620", "utf-16-le"],
+    "Japanese": ["cp932", "euc-jp", "iso-2022-jp", "utf-32-be", *_WIDE],
+    "Chinese": ["gb18030", "gbk", *_WIDE], "Taiwanese": ["big5"],
     "Korean": ["euc-kr", "cp949", "utf-16-be"],
     "French": [*_WEST, "iso8859-15"], "German": _WEST, "Danish": _WEST[:1],
 }  # fmt: skip
