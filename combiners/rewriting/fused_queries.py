@@ -174,7 +174,7 @@ class MultiQuery(SearchesAgain):
 
 
 def _fused(queries: Sequence[str], hits: Sequence[Hit]) -> Asking[Sequence[Hit]]:
-    """Returns the best hits of the question and of other queries, as many as of the question."""
+    """Returns the best hits of all queries, in the number of the question's hits."""
     if not queries:
         return hits
     rankings = yield [Search(query) for query in queries]

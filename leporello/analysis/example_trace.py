@@ -50,13 +50,13 @@ class Gold:
         Ranks start at 1. The share is 0 before the first listed rank.
         """
         proofs = [span for proof in self.alternatives for span in proof]
-        found: list[Span] = []  # parts of hits that touch a proof
+        touching: list[Span] = []  # parts of hits that touch a proof
         steps: list[tuple[int, float]] = []
         for rank, hit in enumerate(hits, 1):
             parts = [part for part in hit if any(part.overlaps(p.start, p.end) for p in proofs)]
             if parts:  # most hits are elsewhere
-                found += parts
-                share = self.covered_share(text, found)
+                touching += parts
+                share = self.covered_share(text, touching)
                 if share > (steps[-1][1] if steps else 0.0):
                     steps.append((rank, share))
         return tuple(steps)

@@ -227,7 +227,7 @@ def _convert(gguf: Path, folder: Path) -> None:
             f"model {str(gguf)!r} could not be converted from GGUF: {error};"
             f" use the original model, with its safetensors"
         ) from error
-    # The weights are no longer quantised, so the saved config must not declare quantisation.
+    # The saved config must not declare a quantisation, which the loaded weights have lost.
     model.hf_quantizer = None  # type: ignore[assignment]  # typed as any module attribute
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config

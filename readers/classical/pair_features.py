@@ -43,17 +43,17 @@ def features(profile: Mapping[str, Array], pairs: Sequence[tuple[str, str]]) -> 
     """
     numbers: dict[str, int] = {}
     sides = [[numbers.setdefault(text, len(numbers)) for text in pair] for pair in pairs]
-    left, right = np.array(sides).T
+    first, second = np.array(sides).T
     measures = measure([*numbers])
     # All columns are symmetric, so the order of a pair cannot change its probability.
     # The shorter text limits how much any distance proves.
-    columns: list[Array] = [np.log1p(np.minimum(measures.words[left], measures.words[right]))]
+    columns: list[Array] = [np.log1p(np.minimum(measures.words[first], measures.words[second]))]
     for family, counts in measures.ngrams.items():
-        columns.append(_products(_unit_rows(counts, profile[f"{family}.weights"]), left, right))
+        columns.append(_products(_unit_rows(counts, profile[f"{family}.weights"]), first, second))
     for family, rates in measures.dense.items():
         scores = (rates - profile[f"{family}.mean"]) / profile[f"{family}.deviation"]
         scores = np.clip(scores, -_MAX_DEVIATIONS, _MAX_DEVIATIONS)
-        distances = np.abs(scores[left] - scores[right])
+        distances = np.abs(scores[first] - scores[second])
         # Habits include lengths, which are not shares, so they have no roots.
         if family == "habits":
             columns += list(distances.T)
@@ -61,7 +61,7 @@ def features(profile: Mapping[str, Array], pairs: Sequence[tuple[str, str]]) -> 
         # Burrows's Delta, and two cosines. Square roots, so the commonest word does not decide
         # the cosine alone.
         roots = np.sqrt(rates)
-        cosines = [_cosine(rows, left, right) for rows in (scores, roots)]
+        cosines = [_cosine(rows, first, second) for rows in (scores, roots)]
         columns += [distances.mean(axis=1), *cosines]
     return np.column_stack(columns).astype(np.float64)
 
@@ -78,20 +78,20 @@ def _unit_rows(counts: Any, weights: Array) -> Any:  # noqa: ANN401 -- SciPy has
     return counts.astype(np.float32)
 
 
-def _products(rows: Any, left: Array, right: Array) -> Array:  # noqa: ANN401 -- SciPy has no types
+def _products(rows: Any, first: Array, second: Array) -> Array:  # noqa: ANN401 -- SciPy has no types
     """Returns the dot products of pairs of rows, each of which depends only on its two rows."""
-    products, dense = np.empty(len(left)), np.zeros(rows.shape[1])
-    # A document's pairs have one right row after the other. As a dense vector it takes a fifth of
+    products, dense = np.empty(len(first)), np.zeros(rows.shape[1])
+    # A document's pairs have one second row after the other. As a dense vector it takes a fifth of
     # the time of a product of sparse rows.
-    for row in np.unique(right):
-        pairs, entries = np.flatnonzero(right == row), slice(*rows.indptr[row : row + 2])
+    for row in np.unique(second):
+        pairs, entries = np.flatnonzero(second == row), slice(*rows.indptr[row : row + 2])
         dense[rows.indices[entries]] = rows.data[entries]
-        products[pairs] = rows[left[pairs]] @ dense
+        products[pairs] = rows[first[pairs]] @ dense
         dense[rows.indices[entries]] = 0
     return products
 
 
-def _cosine(rows: Array, left: Array, right: Array) -> Array:
+def _cosine(rows: Array, first: Array, second: Array) -> Array:
     lengths = np.sqrt((rows * rows).sum(axis=1))
-    products = (rows[left] * rows[right]).sum(axis=1)
-    return products / np.maximum(lengths[left] * lengths[right], np.finfo(np.float64).tiny)
+    products = (rows[first] * rows[second]).sum(axis=1)
+    return products / np.maximum(lengths[first] * lengths[second], np.finfo(np.float64).tiny)

@@ -166,10 +166,10 @@ def _rows(passage: Chunk | str) -> Iterator[list[_TableCell]]:
             for row, cells in zip(table, cells_of, strict=True):
                 if any(cells):
                     yield [
-                        _TableCell.of(named["name"], text, *named.span("value"))
-                        if named
+                        _TableCell.of(match["name"], text, *match.span("value"))
+                        if match
                         else _TableCell.of("", text, *part)
-                        for part, named in zip(row, cells, strict=True)
+                        for part, match in zip(row, cells, strict=True)
                     ]
             continue
         header = _header_before(passage, len(table[0])) if not text[: lines[0][0]].strip() else []

@@ -27,7 +27,7 @@ _NOUN_WORDS = 6  # words before the verb within which a question names its objec
 
 
 def claim(question: str, answer: str) -> str | None:  # noqa: PLR0911 -- one per kind of question
-    """Turns a question and its answer into a statement; None if no rule fits."""
+    """Returns a statement of a question and its answer; None if no rule fits."""
     words = question.strip().rstrip("?. ").split()
     text = " ".join(words)
     if len(words) < 3 or "or" in words:  # noqa: PLR2004 -- a question word, a verb, its object

@@ -23,8 +23,8 @@ def _file(tmp_path: Path) -> Path:
 
 
 def test_a_missing_model_is_reported(file: Path) -> None:
-    asked = leporello("ask", file, "Who?", "--model", "./absent", status=2)
-    assert "there is no such file or folder" in asked.stderr
+    result = leporello("ask", file, "Who?", "--model", "./absent", status=2)
+    assert "there is no such file or folder" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ GRIDS: dict[str, tuple[Rows, int, str]] = {
 }  # fmt: skip
 
 
-# Of RTF, neither headers nor merged cells are read.
+# The loader of RTF reads neither headers nor merged cells.
 UNMARKED = {
     *("a header of two rows", "a header without marks", "a cell over a row", "a cell over rows"),
     "a cell over columns",

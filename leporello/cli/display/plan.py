@@ -74,8 +74,8 @@ def show_progress(console: Console, jobs: Sequence[JobProgress]) -> None:
 
 def _progress(job: JobProgress) -> tuple[str, ...]:
     finished = f"{job.finished:,} of {'?' if job.expected is None else f'{job.expected:,}'}"
-    left = ""
+    remaining = ""
     if job.expected is not None and job.per_second:
-        left = str(timedelta(seconds=round((job.expected - job.finished) / job.per_second)))
+        remaining = str(timedelta(seconds=round((job.expected - job.finished) / job.per_second)))
     speed = f"{job.per_second:.3g}" if job.per_second else ""
-    return job.task, finished, f"{job.failed:,}", speed, left
+    return job.task, finished, f"{job.failed:,}", speed, remaining

@@ -130,7 +130,7 @@ def _points(series: Element, *names: str) -> list[str]:
     if source is None:
         return []
     points = {}
-    # Of several levels of categories, the innermost is the first.
+    # The first level of categories is the innermost one.
     for point in next(source.iter("{*}lvl"), source).iter("{*}pt"):
         index = whole(attribute(point, "idx"), -1)
         if 0 <= index < _MOST_POINTS:

@@ -41,7 +41,7 @@ def turned_box(
 def upright(fragments: Sequence[tuple[Fragment, int]], main: int) -> list[tuple[Fragment, int]]:
     """Returns fragments with turned heads of columns placed in the line where they end.
 
-    Single characters of a turned page have no direction of their own, and are placed likewise.
+    Single characters of a turned page have no direction, so this places them too.
     """
     across = [(f, turn) for f, turn in fragments if turn < SLANTED and (turn - main) % 2]
     if not across:

@@ -55,11 +55,11 @@ class Generated(LaidOut):
     def fingerprint(self) -> str:
         """Returns a hash of everything that determines the examples."""
         paths = ("background", "data", "tokenizer")
-        own = {name: value for name, value in vars(self).items() if name not in paths}
+        options = {name: value for name, value in vars(self).items() if name not in paths}
         words = self.tokenizer == "words"
         tokenizer = self.tokenizer if words else model_fingerprint(self.tokenizer)
         data = file_of(self.benchmark).read_text(encoding="utf-8")
-        parts = [own, tokenizer, data, self._sources()]
+        parts = [options, tokenizer, data, self._sources()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def layout(self) -> Iterator[DocumentRows]:

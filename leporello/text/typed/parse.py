@@ -202,8 +202,8 @@ def _from_text(text: str, kind: Kind, schema: Mapping[str, Any]) -> JSON:
     for choice in _choices(schema):
         if choice == text or normalise(as_answer(choice)) == normalise(text):
             return choice
-    # Several values are no answer: two choices may be a comparison, `not A but B`.
-    values = {as_answer(found.value): found.value for found in _candidates(text, schema, schema)}
+    # Two values may be a comparison, such as `not A but B`.
+    values = {as_answer(value.value): value.value for value in _candidates(text, schema, schema)}
     return next(iter(values.values())) if len(values) == 1 else text
 
 
