@@ -186,7 +186,7 @@ def test_wide_encodings_are_reported(tmp_path: Path, encoding: str, name: str) -
     """With a mark at the beginning, or without it."""
     path = tmp_path / "rows.jsonl"
     path.write_bytes(json_lines(ROWS).decode().encode(encoding))
-    fault = f"looks like {name}; convert the file: iconv"
+    fault = f"is in {name}, but JSON Lines must be UTF-8; convert it: iconv"
     with pytest.raises(UserError, match=fault):
         JsonLines(path).check()
 

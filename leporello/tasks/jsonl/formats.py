@@ -10,7 +10,9 @@ from leporello.core.environment.extras import require
 from leporello.core.environment.input_limits import EXPANDED_BYTES, EXPANDED_TIMES
 from leporello.core.errors import UserError, did_you_mean
 from leporello.core.files import opened
+from leporello.text.looks import looks_like
 
+_HEAD = 1 << 12  # bytes from which the encoding is detected
 _BLOCK = 1 << 20  # bytes that are skipped at once
 
 
@@ -59,8 +61,18 @@ class LineRows(FileRows):
     def rows(self, number: int = 1, offset: int = 0) -> Iterator[Line]:
         """Yields the lines, except blank ones; see `FileRows.rows`."""
         with opened(self.local) as file:
+            if not offset:
+                self._check_encoding(file.read(_HEAD))
             file.seek(offset)
             yield from lines(file, self.limit, self.base + number, offset)
+
+    def _check_encoding(self, head: bytes) -> None:
+        encoding = looks_like(head)
+        if encoding.startswith(("UTF-16", "UTF-32")):
+            raise UserError(
+                f"{self.path}: is in {encoding}, but JSON Lines must be UTF-8; convert it:"
+                f" iconv -f {encoding} -t UTF-8 {self.path.name} > utf8.jsonl"
+            )
 
 
 STREAM = b"\xff\xff\xff\xff"  # the beginning of an Arrow stream

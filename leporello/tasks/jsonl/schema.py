@@ -151,12 +151,11 @@ def decode(line: bytes | Mapping[str, Any] | None, *, strict: bool = True) -> Ma
         text = line.removeprefix(codecs.BOM_UTF8).rstrip().decode()
         fields = (_STRICT if strict else _LENIENT).decode(text)
     except UnicodeDecodeError as error:
-        problem = f"byte {error.start} of the line is not UTF-8, but {_advice(line)}"
+        advice = f"{(encoding := looks_like(line))}; convert the file: iconv -f {encoding} -t UTF-8"
+        problem = f"byte {error.start} of the line is not UTF-8, but looks like {advice}"
         raise RowError([problem]) from None
     except json.JSONDecodeError as error:
-        hint = f"; the file {_advice(line)}" if b"\0" in line else ""
-        if line.lstrip().startswith(b"["):
-            hint = "; write one object per line, not a list"
+        hint = "; write one object per line, not a list" if line.lstrip().startswith(b"[") else ""
         problem = f"{error.msg.removesuffix(' at')} at character {error.pos + 1}{hint}"
         raise RowError([f"not JSON: {problem}"]) from None
     except (ValueError, RecursionError) as error:
@@ -165,11 +164,6 @@ def decode(line: bytes | Mapping[str, Any] | None, *, strict: bool = True) -> Ma
         raise RowError([f"a row must be an object {{…}}, got {_shown(fields)}"])
     # The search is fast, and `in_utf8` visits every value of a row.
     return in_utf8(fields) if _SURROGATE.search(line) else fields
-
-
-def _advice(line: bytes) -> str:
-    encoding = looks_like(line)
-    return f"looks like {encoding}; convert the file: iconv -f {encoding} -t UTF-8"
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
