@@ -47,7 +47,7 @@ def _counts_of(segments: Sequence[Any], names: Sequence[str]) -> TermCounts:
         sizes = file["starts"][at[numbers] + 1] - starts
         skipped = np.cumsum(sizes) - sizes
         entries = np.arange(sizes.sum()) + np.repeat(starts - skipped, sizes)
-        texts = file["chunks"][entries] + first
+        texts = file["chunks"][entries].astype(np.int64) + first
         by_file.append((texts, np.repeat(numbers, sizes), file["counts"][entries]))
         first += len(file["lengths"])
     texts, numbers, counts = map(np.concatenate, zip(*by_file, strict=True))

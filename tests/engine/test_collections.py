@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leporello import Document, Example, Span
@@ -27,11 +27,12 @@ def collection(*texts: str) -> Document:
 
 
 @given(TEXTS, st.lists(WORDS, max_size=5).map(" ".join), st.integers(1, 9))
+@example(["fish " * 300, "fish bird"], "bird", 1)  # more chunks than an 8-bit number counts
 def test_scores_equal_those_of_all_chunks(texts: list[str], question: str, size: int) -> None:
     document = collection(*texts)
-    bm25, example = BM25(k=5, k1=1.2, b=0.5), Example("q", document, question)
-    chunks = document_chunks(FixedTokens(size=size), example)
-    [selected] = select(Pipeline(FixedTokens(size=size), bm25, None, None), [example])
+    bm25, row = BM25(k=5, k1=1.2, b=0.5), Example("q", document, question)
+    chunks = document_chunks(FixedTokens(size=size), row)
+    [selected] = select(Pipeline(FixedTokens(size=size), bm25, None, None), [row])
     [expected] = replace(bm25, k=len(chunks)).retrieve([question], chunks)
     by_chunk = {hit.chunk: hit.score for hit in expected}
     scores = [hit.score for hit in selected.hits]
