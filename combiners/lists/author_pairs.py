@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SAME, DIFFERENT = "same", "different"
+_SEED = 0  # of the draw of pairs
 
 
 def by_appearance(labels: Sequence[int]) -> list[int]:
@@ -86,7 +87,7 @@ class ComparesAuthors:
         # Equally many, so that a probability of 0.5 means undecided (decision 16).
         count = min(self.training_pairs, *map(len, kinds))
         # By the example's id, so that `--limit` and the order of examples change no draw.
-        generator = random.Random(f"0 {example.id}")
+        generator = random.Random(f"{_SEED} {example.id}")
         sample = {index for indices in kinds for index in generator.sample(indices, count)}
         return [label if index in sample else None for index, label in enumerate(labels)]
 

@@ -115,10 +115,8 @@ class TaskReader:
         self._task: Any = task
         self._name = name
         self._is_sharded = _is_sharded(task)
-        self._idle: tuple[int, Iterator[Example]] = (
-            sys.maxsize,
-            iter(()),
-        )  # next number and examples of a task that is not `Sharded`
+        # The next number and examples of a task that is not `Sharded`
+        self._idle: tuple[int, Iterator[Example]] = sys.maxsize, iter(())
 
     def documents(
         self, shard: Shard, closed: Mapping[int, str] | None = None

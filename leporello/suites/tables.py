@@ -227,7 +227,7 @@ def _mean(row: Mapping[str, Entry], columns: Sequence[str]) -> float | None:
 
 
 def _averaged(row: TableRow, columns: Sequence[str]) -> TableRow:
-    """Returns a row with the mean of its columns, unless it has an average or misses a column."""
+    """Returns a row with its mean; rows with an average, or without some column, stay as is."""
     mean = None if AVERAGE in (*row.entries, *columns) else _mean(row.entries, columns)
     if mean is None:
         return row
