@@ -106,6 +106,17 @@ def test_the_baseline_can_be_chosen(run_of: Callable[..., Path]) -> None:
         compare(runs, baseline="wrnog", draws=FEW)
 
 
+def test_one_document_has_no_interval(run_of: Callable[..., Path]) -> None:
+    """If documents are drawn, scores of one document have no interval, those of two have one."""
+    draws = Draws(samples=400, by_document=True)
+    for limit, documents in ((4, 1), (8, 2)):
+        [board] = compare([run_of("right", "wrong", limit=limit)], draws=draws).boards
+        right, wrong = board.entries
+        assert (right.scores["f1"].interval is None) == (documents == 1)
+        assert (wrong.scores["f1"].difference is None) == (documents == 1)
+        assert ("of one document" in "".join(board.warnings)) == (documents == 1)
+
+
 def test_pipelines_of_one_name(run_of: Callable[..., Path]) -> None:
     """Labels of two runs of one pipeline include the directories."""
     first, second = run_of("right"), run_of("right", "wrong")

@@ -80,13 +80,16 @@ def _compare_task(
     metrics = metrics_of_run(jobs[0].signature, _shared_metrics(jobs))
     rows = [[job.statistics[id_] for id_ in ids] for job in jobs]
     scores = compared(rows, metrics, reference, draws)
+    warnings = _warnings(jobs, labels, rows)
+    if draws.by_document and len({example.document for example in rows[0]}) == 1:
+        warnings.append("all examples are of one document, so scores have no interval")
     return TaskComparison(
         task=jobs[0].task,
         baseline="" if reference is None else first,
         metrics={name: metric.headline for name, metric in metrics.items()},
         entries=tuple(map(partial(_pipeline_scores, metrics), jobs, labels, rows, scores)),
         ladders=_oracle_gaps(jobs, labels),
-        warnings=tuple(_warnings(jobs, labels, rows)),
+        warnings=tuple(warnings),
     )
 
 

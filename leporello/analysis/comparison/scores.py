@@ -53,7 +53,7 @@ class Score:
     value: float  # headline score of the metric, 0 to 100
     others: Mapping[str, float]  # all scores of the metric, by name
     # Percentile interval of the bootstrap, (low, high); None if the metric cannot be resampled,
-    # because it compares examples with each other.
+    # because it compares examples with each other, or all examples are of one unit.
     interval: tuple[float, float] | None
     difference: Difference | None  # None for the baseline, and without an interval
     examples: int  # number of examples that the metric can score
@@ -103,8 +103,10 @@ def scores_of(
     aggregates = [metric.aggregate(statistics) if count else {} for statistics in table]
     plain = [Score(s.get(metric.headline, 0.0), s, None, None, count) for s in aggregates]
     summed = resampled(metric, table) if count else None
-    # No interval: without sums, `aggregate` would run for each of 10,000 samples (decision 39).
-    if summed is None:
+    units = count if owners is None else len({*owners})
+    # No interval: without sums, `aggregate` would run for each of 10,000 samples (decision 39), and
+    # all samples of a single unit are the same.
+    if summed is None or units == 1:
         return plain
     from leporello.analysis.comparison.significance import bootstrap, holm, interval, randomisation
 
