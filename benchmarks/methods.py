@@ -6,8 +6,9 @@
 
 DATA contains the files of `benchmarks.evidence`, whose supporting paragraphs are the evidence of
 MuSiQue and HotpotQA; the evidence of questions on novels is in their task's file. Scores and
-differences are those of `compare`. Recall is measured for the first hits that have together as many
-characters as the plain pipeline's hits, so that no method gains by reading more.
+differences are those of `compare`, by the scores of the suite's columns. Recall is measured for the
+first hits that have together as many characters as the plain pipeline's hits, so that no method
+gains by reading more. The tables have no seconds, since methods share what they cache.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 from benchmarks.evidence import RESAMPLES, hotpotqa, musique
@@ -30,6 +32,9 @@ from leporello.engine.results.finished import prediction_from_row
 from leporello.jobs.directory import RunDirectory
 
 PLAIN = "default"
+_SUITE = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8"))["suites"]
+_COLUMNS = _SUITE["methods"]["columns"].values()
+SCORES: Mapping[str, str] = {column["task"]: column["score"] for column in _COLUMNS}
 GOLD: Mapping[str, Callable[[Path], Iterator[tuple[str, Sequence[Span]]]]] = {
     "zero_scrolls/musique": lambda data: ((q.example.id, q.evidence) for q in musique(data)),
     "muld/hotpotqa": lambda data: ((q.example.id, q.evidence) for q in hotpotqa(data)),
@@ -54,7 +59,7 @@ def main() -> None:
 
 def _board(board: TaskComparison, data: Path) -> str:
     """Returns the table of a task: the plain pipeline, and methods that differ from it."""
-    metric = next(iter(board.metrics))
+    metric = SCORES[board.task]
     entries = [*{entry.pipeline: entry for entry in board.entries}.values()]  # the last run's count
     gold = dict(GOLD[board.task](data)) if board.task in GOLD else {}
     by_pipeline = {e.pipeline: _predictions(e.run, e.pipeline, board.task) for e in entries}
@@ -65,8 +70,8 @@ def _board(board: TaskComparison, data: Path) -> str:
     recall = " recall at equal characters |" if gold else ""
     bar = "--:|" if gold else ""
     return (
-        f"\n## {board.task}\n\n"
-        f"| method | {metric} | difference |{recall} seconds |\n|---|--:|--:|{bar}--:|\n"
+        f"\n## {board.task} ({entries[0].examples} questions)\n\n"
+        f"| method | {metric} | difference |{recall}\n|---|--:|--:|{bar}\n"
         + "".join(line for line in lines if "**" in line or f"`{PLAIN}`" in line)
     )
 
@@ -81,8 +86,7 @@ def _line(entry: PipelineScores, metric: str, shares: Mapping[str, NDArray[np.fl
         ends = np.percentile(gains[samples].mean(axis=1), [2.5, 97.5])
         change = f" ({_gain(gains.mean(), *ends)})" if difference else ""
         recall = f" {recalls.mean():.1f}{change} |"
-    seconds = "–" if entry.seconds is None else f"{entry.seconds:.2f}"
-    return f"| `{entry.pipeline}` | {score.value:.1f} | {gain} |{recall} {seconds} |\n"
+    return f"| `{entry.pipeline}` | {score.value:.1f} | {gain} |{recall}\n"
 
 
 def _gain(value: float, low: float, high: float) -> str:
