@@ -191,6 +191,17 @@ def test_wide_encodings_are_reported(tmp_path: Path, encoding: str, name: str) -
         JsonLines(path).check()
 
 
+def test_a_csv_file_is_refused_by_one_message(tmp_path: Path) -> None:
+    """JSON Lines of that suffix are read."""
+    path = tmp_path / "rows.csv"
+    path.write_text("id,question\nq1,Why?\nq2,Who?\n")
+    with pytest.raises(UserError, match=r"rows\.csv: is a table as text") as refused:
+        JsonLines(path).check()
+    assert str(refused.value).count("rows.csv") == 1
+    path.write_bytes(json_lines(ROWS))
+    check(JsonLines(path))
+
+
 def test_columns_rename_fields(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(json_lines(RENAMED))

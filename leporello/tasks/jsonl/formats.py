@@ -62,11 +62,16 @@ class LineRows(FileRows):
         """Yields the lines, except blank ones; see `FileRows.rows`."""
         with opened(self.local) as file:
             if not offset:
-                self._check_encoding(file.read(_HEAD))
+                self._check_head(file.read(_HEAD))
             file.seek(offset)
             yield from lines(file, self.limit, self.base + number, offset)
 
-    def _check_encoding(self, head: bytes) -> None:
+    def _check_head(self, head: bytes) -> None:
+        if self.path.suffix.lower() in (".csv", ".tsv") and not head.lstrip().startswith(b"{"):
+            raise UserError(
+                f"{self.path}: is a table as text, but a task needs JSON Lines, Parquet or Arrow;"
+                " write each row as a JSON object in a line of its own"
+            )
         encoding = looks_like(head)
         if encoding.startswith(("UTF-16", "UTF-32")):
             raise UserError(
