@@ -53,12 +53,12 @@ def main() -> None:
     tables = "".join(_board(board, options.data) for board in boards)
     names = {entry.pipeline: None for board in boards for entry in board.entries}
     others = ", ".join(f"`{name}`" for name in names if f"`{name}`" not in tables)
-    last = f"\n## No difference on any task\n\n{others}." if others else ""
+    last = f"\n## No gain or loss on any task\n\n{others}." if others else ""
     print(f"{tables}{last}".strip())
 
 
 def _board(board: TaskComparison, data: Path) -> str:
-    """Returns the table of a task: the plain pipeline, and methods that differ from it."""
+    """Returns the table of a task: scores of the plain pipeline, and differences to them."""
     metric = SCORES[board.task]
     entries = [*{entry.pipeline: entry for entry in board.entries}.values()]  # the last run's count
     gold = dict(GOLD[board.task](data)) if board.task in GOLD else {}
@@ -66,27 +66,33 @@ def _board(board: TaskComparison, data: Path) -> str:
     plain = by_pipeline[PLAIN]
     shares = {name: _recalls(rows, plain, gold) for name, rows in by_pipeline.items()}
     ordered = sorted(entries, key=lambda e: (e.pipeline != PLAIN, -e.scores[metric].value))
-    lines = [_line(entry, metric, shares) for entry in ordered]
+    lines = [_line(entry, metric, shares[entry.pipeline], shares[PLAIN]) for entry in ordered]
     recall = " recall at equal characters |" if gold else ""
     bar = "--:|" if gold else ""
     return (
         f"\n## {board.task} ({entries[0].examples} questions)\n\n"
-        f"| method | {metric} | difference |{recall}\n|---|--:|--:|{bar}\n"
-        + "".join(line for line in lines if "**" in line or f"`{PLAIN}`" in line)
+        f"| method | {metric} |{recall}\n|---|--:|{bar}\n" + "".join(lines)
     )
 
 
-def _line(entry: PipelineScores, metric: str, shares: Mapping[str, NDArray[np.float64]]) -> str:
+def _line(
+    entry: PipelineScores, metric: str, recalls: NDArray[np.float64], plain: NDArray[np.float64]
+) -> str:
+    """Returns a row; an empty text for a method without another score or a higher recall."""
     score, difference = entry.scores[metric], entry.scores[metric].difference
-    gain = _gain(difference.value, difference.low, difference.high) if difference else "–"
+    if not difference:
+        recall = f" {plain.mean():.1f} |" if len(plain) else ""
+        return f"| `{entry.pipeline}` | {score.value:.1f} |{recall}\n"
+    gain = _gain(difference.value, difference.low, difference.high)
     recall = ""
-    if len(recalls := shares[entry.pipeline]):
-        gains = recalls - shares[PLAIN]
+    if len(plain):
+        gains = recalls - plain
         samples = np.random.default_rng(0).integers(0, len(gains), (RESAMPLES, len(gains)))
         ends = np.percentile(gains[samples].mean(axis=1), [2.5, 97.5])
-        change = f" ({_gain(gains.mean(), *ends)})" if difference else ""
-        recall = f" {recalls.mean():.1f}{change} |"
-    return f"| `{entry.pipeline}` | {score.value:.1f} | {gain} |{recall}\n"
+        recall = f" {_gain(gains.mean(), *ends)} |"
+    if "**" not in gain and "**+" not in recall:
+        return ""
+    return f"| `{entry.pipeline}` | {gain} |{recall}\n"
 
 
 def _gain(value: float, low: float, high: float) -> str:
