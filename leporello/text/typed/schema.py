@@ -187,13 +187,20 @@ def _object(answer: Mapping[str, JSON], path: tuple[str, ...]) -> dict[str, JSON
     if not isinstance(fields, dict) or not fields:
         raise _fault((*path, "fields"), "an object needs `fields`, types by name, or `schema`")
     properties: dict[str, JSON] = {}
+    faults: list[SchemaFault] = []
     for name, field in fields.items():
         if not name.strip():
             raise _fault((*path, "fields"), "a field needs a name")
-        schema = _typed(field, (*path, "fields", name))
+        try:
+            schema = _typed(field, (*path, "fields", name))
+        except AnswerTypeError as error:
+            faults += error.faults
+            continue
         description = schema.get("description") if isinstance(schema, dict) else None
         described: dict[str, JSON] = {"description": description} if description else {}
         properties[name] = {"anyOf": [schema, {"type": "null"}], **described}
+    if faults:
+        raise AnswerTypeError(faults)
     return {
         "type": "object",
         "properties": properties,
