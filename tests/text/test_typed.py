@@ -125,7 +125,7 @@ def test_faults_of_a_type_are_reported(answer: Any, fault: str) -> None:
 
 
 def test_the_faults_of_all_fields_are_reported() -> None:
-    fields = {"a": {"type": "nmber"}, "b": "date", "c": {"tpe": "text"}}
+    fields: Any = {"a": {"type": "nmber"}, "b": "date", "c": {"tpe": "text"}}
     with pytest.raises(AnswerTypeError) as raised:
         schema_of({"fields": fields})
     assert [fault.path for fault in raised.value.faults] == [
