@@ -32,6 +32,8 @@ from leporello.engine.progress import show_progress_with
 __all__ = ["application", "main"]
 
 _FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130  # the latter is typer's
+# Errors of C++ and of threads have classes that do not tell that memory is missing.
+_OUT_OF_MEMORY = ("std::bad_alloc", "can't start new thread")
 # Module and function of each verb by group, in the order of `--help`.
 _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Ask": {"ask": "ask:ask", "serve": "ask:serve", "extract": "ask:extract", "mcp": "ask:mcp"},
@@ -167,9 +169,14 @@ def _run() -> NoReturn:
     except UserError as error:
         print_plain(stderr(), str(error), "red")
         _leave(_USERS_MISTAKE)
-    except (MemoryError, OSError, ImportError) as error:
+    except Exception as error:
+        reason = str(error)
+        if any(text in reason for text in _OUT_OF_MEMORY):
+            reason = ""
+        elif not isinstance(error, MemoryError | OSError | ImportError):
+            raise
         # Without the libraries of `stderr()`, for which memory or files may be missing too.
-        reason = str(error) or "there is not enough memory"
+        reason = reason or "there is not enough memory"
         sys.stderr.write(visible(f"the command cannot continue: {reason}\n"))
         _leave(_FAILED)
     except SystemExit as end:

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -286,3 +288,22 @@ def test_without_a_terminal_a_table_is_as_wide_as_its_cells() -> None:
     file = io.StringIO()
     show_table(Console(file=file, width=20), "", ["name", *"abcd"], [["x", *["1" * 12] * 4]])
     assert "1" * 12 in file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("Exception during initialization: std::bad_alloc", "there is not enough memory"),
+        ("can't start new thread", "there is not enough memory"),
+        ("a bug", "Traceback"),
+    ],
+)
+def test_missing_memory_ends_a_command_without_a_traceback(text: str, printed: str) -> None:
+    """Libraries in C++ and threads report it by another error than MemoryError."""
+    code = f"import leporello.cli as c\ndef application(_): raise RuntimeError({text!r})\n"
+    code += "c.application = application\nc.main()"
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert printed in result.stderr
+    assert ("Traceback" in result.stderr) == (printed == "Traceback")
