@@ -32,7 +32,7 @@ from leporello.engine.progress import show_progress_with
 __all__ = ["application", "main"]
 
 _FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130  # the latter is typer's
-# Errors of C++ and of threads have classes that do not tell that memory is missing.
+# Parts of messages: the classes of these errors, from C++ and from threads, mean other faults too.
 _OUT_OF_MEMORY = ("std::bad_alloc", "can't start new thread")
 # Module and function of each verb by group, in the order of `--help`.
 _GROUPS: Mapping[str, Mapping[str, str]] = {
