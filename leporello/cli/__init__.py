@@ -26,14 +26,12 @@ from leporello.cli.options import print_plain, program, progress_bar, stderr
 from leporello.core import __version__
 from leporello.core.environment import process
 from leporello.core.environment.process import open_standard_streams, output_error
-from leporello.core.errors import Interrupted, UserError, reworded, visible
+from leporello.core.errors import Interrupted, UserError, is_out_of_memory, reworded, visible
 from leporello.engine.progress import show_progress_with
 
 __all__ = ["application", "main"]
 
 _FAILED, _USERS_MISTAKE, _INTERRUPTED = 1, 2, 130  # the latter is typer's
-# Parts of messages: the classes of these errors, from C++ and from threads, mean other faults too.
-_OUT_OF_MEMORY = ("std::bad_alloc", "can't start new thread")
 # Module and function of each verb by group, in the order of `--help`.
 _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Ask": {"ask": "ask:ask", "serve": "ask:serve", "extract": "ask:extract", "mcp": "ask:mcp"},
@@ -170,13 +168,11 @@ def _run() -> NoReturn:
         print_plain(stderr(), str(error), "red")
         _leave(_USERS_MISTAKE)
     except Exception as error:
-        reason = str(error)
-        if any(text in reason for text in _OUT_OF_MEMORY):
-            reason = ""
-        elif not isinstance(error, MemoryError | OSError | ImportError):
+        lack = "there is not enough memory: " if is_out_of_memory(error) else ""
+        if not lack and not isinstance(error, OSError | ImportError):
             raise
         # Without the libraries of `stderr()`, for which memory or files may be missing too.
-        reason = reason or "there is not enough memory"
+        reason = f"{lack}{error}".removesuffix(": ")
         sys.stderr.write(visible(f"the command cannot continue: {reason}\n"))
         _leave(_FAILED)
     except SystemExit as end:

@@ -109,6 +109,17 @@ def build_all(sources: Iterable[_Source], build: Callable[[_Source], _Result]) -
     return results
 
 
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Returns whether an error of Python, torch or onnxruntime means that memory is missing."""
+    # By name, since this must not import torch; by message, since C++ and threads lack a class.
+    texts = ("std::bad_alloc", "can't start new thread")
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or any(text in str(error) for text in texts)
+    )
+
+
 def check_list(name: str, values: object) -> None:
     """Raises UserError for a single text, path or mapping, whose parts would be its values."""
     if values is None or isinstance(values, str | Path | Mapping):

@@ -23,7 +23,7 @@ from leporello.core.environment.classes import REMAPPED_PATHS
 from leporello.core.environment.input_limits import SECONDS
 from leporello.core.environment.platform import alarm
 from leporello.core.environment.user_code import text_of
-from leporello.core.errors import ReadError, UserError
+from leporello.core.errors import ReadError, UserError, is_out_of_memory
 from leporello.core.files import in_utf8
 from leporello.core.secrets import redact
 
@@ -292,9 +292,8 @@ def isolated(
     if any(isinstance(result, ExampleError) for result, _ in results):
         return results
     # Not rescued silently: such a fault depends on the batch, so the run ends with status 1, unless
-    # only memory was missing (decision 40). By name, since this must not import torch.
-    cause = failure.__cause__
-    is_memory = isinstance(cause, MemoryError) or type(cause).__name__ == "OutOfMemoryError"
+    # only memory was missing (decision 40).
+    is_memory = is_out_of_memory(failure.__cause__)
     fact = "was processed in smaller batches, since memory ran out" if is_memory else CURED
     note = f"{fact} ({failure.stage}: {failure.message.partition(chr(10))[0]})"
     return [(result, note) for result, _ in results]

@@ -1,6 +1,7 @@
 """Tests of rows in several files, tables, archives and data sets, and of size limits."""
 
 import bz2
+import codecs
 import gzip
 import hashlib
 import itertools
@@ -198,8 +199,9 @@ def test_a_csv_file_is_refused_by_one_message(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"rows\.csv: is a table as text") as refused:
         JsonLines(path).check()
     assert str(refused.value).count("rows.csv") == 1
-    path.write_bytes(json_lines(ROWS))
-    check(JsonLines(path))
+    for mark in (b"", codecs.BOM_UTF8):
+        path.write_bytes(mark + json_lines(ROWS))
+        check(JsonLines(path))
 
 
 def test_columns_rename_fields(tmp_path: Path) -> None:

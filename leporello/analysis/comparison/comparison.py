@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from leporello.analysis.comparison.scores import Draws, Score, compared
+from leporello.analysis.comparison.scores import Draws, Score, compared, owners_of
 from leporello.analysis.comparison.tables import (
     Comparison,
     OracleGap,
@@ -81,7 +81,7 @@ def _compare_task(
     rows = [[job.statistics[id_] for id_ in ids] for job in jobs]
     scores = compared(rows, metrics, reference, draws)
     warnings = _warnings(jobs, labels, rows)
-    if draws.by_document and len({example.document for example in rows[0]}) == 1:
+    if draws.by_document and len({*owners_of(rows, range(len(ids)))}) == 1:
         warnings.append("all examples are of one document, so scores have no interval")
     return TaskComparison(
         task=jobs[0].task,

@@ -52,8 +52,8 @@ class Score:
 
     value: float  # headline score of the metric, 0 to 100
     others: Mapping[str, float]  # all scores of the metric, by name
-    # Percentile interval of the bootstrap, (low, high); None if the metric cannot be resampled,
-    # because it compares examples with each other, or all examples are of one unit.
+    # Percentile interval of the bootstrap, (low, high); None if nothing can be resampled: the
+    # metric compares examples with each other, or documents are drawn and there is only one.
     interval: tuple[float, float] | None
     difference: Difference | None  # None for the baseline, and without an interval
     examples: int  # number of examples that the metric can score
@@ -75,7 +75,7 @@ def compared(
         statistics = [[example.statistics.get(name) for example in row] for row in rows]
         indices, table = scored_by_all(statistics)
         # The examples of one document are not independent.
-        owners = _owners(rows, indices) if draws.by_document else None
+        owners = owners_of(rows, indices) if draws.by_document else None
         by_metric[name] = scores_of(metric, table, baseline, draws, owners)
     return [{name: by_metric[name][index] for name in metrics} for index in range(len(rows))]
 
@@ -150,7 +150,8 @@ def _difference(
     )
 
 
-def _owners(rows: Sequence[Sequence[ExampleStatistics]], indices: Sequence[int]) -> list[int]:
+def owners_of(rows: Sequence[Sequence[ExampleStatistics]], indices: Sequence[int]) -> list[int]:
+    """Returns the number of each example's document, for the examples at these indices."""
     numbers: dict[str, int] = {}
     owners = []
     for index in indices:

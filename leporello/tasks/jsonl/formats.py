@@ -1,5 +1,6 @@
 """Rows of a file: JSON Lines, and Parquet and Arrow tables."""
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,16 +68,17 @@ class LineRows(FileRows):
             yield from lines(file, self.limit, self.base + number, offset)
 
     def _check_head(self, head: bytes) -> None:
-        if self.path.suffix.lower() in (".csv", ".tsv") and not head.lstrip().startswith(b"{"):
-            raise UserError(
-                f"{self.path}: is a table as text, but a task needs JSON Lines, Parquet or Arrow;"
-                " write each row as a JSON object in a line of its own"
-            )
         encoding = looks_like(head)
         if encoding.startswith(("UTF-16", "UTF-32")):
             raise UserError(
                 f"{self.path}: is in {encoding}, but JSON Lines must be UTF-8; convert it:"
                 f" iconv -f {encoding} -t UTF-8 {self.path.name} > utf8.jsonl"
+            )
+        is_json = head.removeprefix(BOM_UTF8).lstrip()[:1] in b"{["
+        if self.path.suffix.lower() in (".csv", ".tsv") and not is_json:
+            raise UserError(
+                f"{self.path}: is a table as text, but a task needs JSON Lines, Parquet or Arrow;"
+                " write each row as a JSON object in a line of its own"
             )
 
 
